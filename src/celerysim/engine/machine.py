@@ -1,0 +1,138 @@
+"""The machine: N cores shared by all runnable work of the worker.
+
+Models the kernel's fair scheduler as processor sharing: while n pieces of CPU
+work are runnable, each advances at ``speed * min(1, cores / n)``. Leaves out
+time slices, cache effects and the different weight of a process that has just
+woken. Invariant: the work done by all pieces together never exceeds
+``speed * cores`` a second, and no piece advances faster than ``speed``.
+
+All runnable pieces advance at one rate, so the machine keeps one virtual clock
+of work done a piece; a piece ends when that clock reaches its arrival plus its
+size. An event therefore costs O(log n): a heap ordered by that end.
+(Virtual time of processor sharing: e.g. Parekh and Gallager, 1993.)
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import simpy
+from simpy.events import Timeout
+
+#: Work within this many seconds of its end is done: well above the rounding of
+#: the clock, well below anything that is modelled.
+RESOLUTION_S = 1e-10
+
+
+class Work(simpy.Event):
+    """A piece of CPU work; the event of its completion."""
+
+    __slots__ = ("ends", "withdrawn")
+
+    def __init__(self, env: simpy.Environment, ends: float) -> None:
+        super().__init__(env)
+        self.ends = ends  #: virtual time at which it is done
+        self.withdrawn = False
+
+    def complete(self) -> None:
+        """Process the event at once, as ``Environment.step`` does when an event's time has come.
+
+        The alarm that calls this *is* the completion's place in the schedule; going
+        through ``succeed`` would make two events of every piece of work.
+        """
+        self._ok, self._value = True, None
+        callbacks, self.callbacks = self.callbacks, None  # type: ignore[assignment]
+        for callback in callbacks:
+            callback(self)
+
+
+class Machine:
+    """Cores, and the CPU work that runs on them."""
+
+    def __init__(self, env: simpy.Environment, cores: int, speed: float = 1.0) -> None:
+        self._env = env
+        self._cores = cores
+        self._speed = speed
+        self._rate = speed  # virtual seconds a second, for each piece
+        self._virtual = 0.0
+        self._updated = 0.0
+        self._runnable = 0
+        self._busy_core_s = 0.0
+        self._heap: list[tuple[float, int, Work]] = []
+        self._serial = 0
+        self._alarms: list[float] = []  # times of the wake-ups under way, a heap
+
+    @property
+    def busy_core_s(self) -> float:
+        """Core-seconds spent computing so far."""
+        self._advance()
+        return self._busy_core_s
+
+    def work(self, cpu_s: float) -> Work:
+        """Start ``cpu_s`` seconds of CPU work; the returned event fires when they are done."""
+        self._advance()
+        ends = self._virtual + cpu_s
+        piece = Work(self._env, ends)
+        self._serial += 1
+        heappush(self._heap, (ends, self._serial, piece))
+        self._runnable += 1
+        self._set_rate()
+        return piece
+
+    def withdraw(self, piece: Work) -> None:
+        """Take unfinished work away: the process that did it was killed."""
+        if piece.triggered or piece.withdrawn:
+            return
+        self._advance()
+        piece.withdrawn = True
+        self._runnable -= 1
+        self._set_rate()
+
+    def _advance(self) -> None:
+        """Bring the virtual clock up to now."""
+        now = self._env.now
+        if now > self._updated:
+            n = self._runnable
+            if n:
+                elapsed = now - self._updated
+                self._virtual += elapsed * self._rate
+                self._busy_core_s += elapsed * (n if n < self._cores else self._cores)
+            self._updated = now
+
+    def _set_rate(self) -> None:
+        """Recompute the rate, and see to it that an alarm rings no later than the next end."""
+        heap = self._heap
+        while heap and heap[0][2].withdrawn:
+            heappop(heap)
+        if not heap:
+            self._virtual = 0.0  # nothing runs: start anew, so that rounding cannot build up
+            return
+        n = self._runnable
+        rate = self._speed if n <= self._cores else self._speed * self._cores / n
+        self._rate = rate
+        left = heap[0][0] - self._virtual
+        wait = left / rate if left > 0.0 else 0.0
+        due = self._updated + wait
+        alarms = self._alarms
+        # An alarm that rings earlier comes back here; one that rings (almost) then will do.
+        if not alarms or alarms[0] > due + RESOLUTION_S / 2:
+            heappush(alarms, due)
+            Timeout(self._env, wait).callbacks.append(self._ring)
+
+    def _ring(self, _: simpy.Event) -> None:
+        """Complete what is done."""
+        heappop(self._alarms)
+        self._advance()
+        heap = self._heap
+        while heap:
+            ends, _serial, piece = heap[0]
+            if ends > self._virtual + RESOLUTION_S:
+                break
+            heappop(heap)
+            if not piece.withdrawn:
+                self._runnable -= 1
+                piece.complete()
+        self._set_rate()
+
+
+__all__ = ["RESOLUTION_S", "Machine", "Work"]

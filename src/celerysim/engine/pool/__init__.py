@@ -1,0 +1,1 @@
+"""The execution pools: what runs the tasks."""

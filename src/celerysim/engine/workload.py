@@ -1,0 +1,58 @@
+"""The tasks' own content: which profile each task is, and how long its steps take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from celerysim.engine.streams import BLOCK, Streams
+from celerysim.scenario.schema import Scenario
+
+
+class Kind(NamedTuple):
+    """What all tasks of one profile share."""
+
+    name: str
+    steps: tuple[bool, ...]  #: for each step, whether it computes (else it waits)
+    rss_growth_kib: float
+
+
+def kinds(scenario: Scenario) -> tuple[Kind, ...]:
+    """The profiles of a scenario, in the file's order."""
+    return tuple(
+        Kind(name, tuple(step.is_cpu for step in profile.steps), profile.rss_growth_kib)
+        for name, profile in scenario.tasks.profiles.items()
+    )
+
+
+def work(scenario: Scenario, streams: Streams) -> Iterator[tuple[list[int], list[list[float]]]]:
+    """Blocks of tasks: for each task the index of its profile and the seconds of its steps.
+
+    The rows of seconds are as long as the longest profile; places beyond a
+    profile's own steps are zero.
+    """
+    profiles = list(scenario.tasks.profiles.values())
+    order = {name: i for i, name in enumerate(scenario.tasks.profiles)}
+    weights = np.cumsum([profile.weight for profile in profiles])
+    longest = max(len(profile.steps) for profile in profiles)
+    block = 0
+    while True:
+        if scenario.tasks.pattern:
+            pattern = np.array([order[name] for name in scenario.tasks.pattern])
+            chosen = pattern[np.arange(block * BLOCK, (block + 1) * BLOCK) % len(pattern)]
+        elif len(profiles) == 1:
+            chosen = np.zeros(BLOCK, dtype=np.intp)
+        else:
+            u = streams.uniform("mix", block) * weights[-1]
+            chosen = np.minimum(np.searchsorted(weights, u, side="right"), len(profiles) - 1)
+        seconds = np.zeros((BLOCK, longest))
+        for place in range(longest):
+            u = streams.uniform(f"step {place}", block)
+            for i, profile in enumerate(profiles):
+                if place < len(profile.steps):
+                    mine = chosen == i
+                    seconds[mine, place] = profile.steps[place].seconds.ppf(u[mine])
+        yield chosen.tolist(), seconds.tolist()
+        block += 1

@@ -1,0 +1,306 @@
+"""The scenario: everything a run depends on, as frozen models that refuse unknown fields.
+
+Settings of Celery's keep Celery's names, units and defaults (5.6.3); our own
+fields carry their unit in the name. The text beneath a field is its
+documentation, here and in the generated reference.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from celerysim.scenario.distributions import Seconds
+
+Second = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+Duration = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def _refuse(rule: str, remedy: str) -> PydanticCustomError:
+    """An error of a rule that spans several fields, with its remedy."""
+    return PydanticCustomError("celerysim", rule, {"remedy": remedy})  # type: ignore[arg-type]
+
+
+# --- producer ---------------------------------------------------------------------------------
+
+
+class _Producer(_Model):
+    start_s: Second = 0.0
+    """Seconds after the worker's "ready" at which publishing starts; negative: before it, so that
+    the first messages wait in the queue when the worker comes up."""
+    publish_s: Seconds = Field(default=0, validate_default=True)  # type: ignore[assignment]
+    """Seconds one publish takes; the broker has the message at the end of them."""
+    max_tasks: Count | None = None
+    """Stop after this many tasks."""
+    duration_s: Positive | None = None
+    """Stop this many seconds after ``start_s``; a batch that began before is completed."""
+
+
+class Batches(_Producer):
+    """``batch_size`` messages one after the other, then a pause, and again."""
+
+    kind: Literal["batches"] = "batches"
+    batch_size: Count
+    """Messages in a batch."""
+    pause_s: Seconds
+    """Seconds slept after a batch; the time between batches is this plus the publishing."""
+
+
+class Rate(_Producer):
+    """A message every ``1 / rate_per_s`` seconds, on a schedule that does not drift."""
+
+    kind: Literal["rate"]
+    rate_per_s: Positive
+    """Messages a second."""
+
+
+class Poisson(_Producer):
+    """Exponential times between messages: a Poisson process."""
+
+    kind: Literal["poisson"]
+    rate_per_s: Positive
+    """Mean messages a second."""
+
+
+class Times(_Producer):
+    """Messages at given times."""
+
+    kind: Literal["times"]
+    times_s: Annotated[tuple[Second, ...], Field(min_length=1)]
+    """Seconds after ``start_s`` at which publishing each message begins, in ascending order."""
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if any(b < a for a, b in zip(self.times_s, self.times_s[1:], strict=False)):
+            raise _refuse("times_s must be in ascending order", "sort the times")
+        return self
+
+
+Producer = Annotated[Batches | Rate | Poisson | Times, Field(discriminator="kind")]
+
+
+# --- tasks ------------------------------------------------------------------------------------
+
+
+class Step(_Model):
+    """One stretch of a task: computing or waiting. Exactly one field is given."""
+
+    cpu_s: Seconds | None = None
+    """Seconds of CPU work, at machine speed 1; shares the cores with everything else."""
+    io_s: Seconds | None = None
+    """Seconds of waiting that use no CPU: a sleep, a query, a request."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.cpu_s is None) == (self.io_s is None):
+            raise _refuse(
+                "a step is either cpu_s or io_s", "write { cpu_s = 0.1 } or { io_s = 1.5 }"
+            )
+        return self
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the step computes."""
+        return self.cpu_s is not None
+
+    @property
+    def seconds(self) -> Seconds:
+        """The step's duration."""
+        return self.cpu_s if self.cpu_s is not None else self.io_s  # type: ignore[return-value]
+
+
+class Profile(_Model):
+    """What one kind of task does."""
+
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+    """The steps, in order."""
+    weight: Positive = 1.0
+    """How often this profile is drawn, relative to the others; unused with ``tasks.pattern``."""
+    rss_growth_kib: Duration = 0.0
+    """Resident memory (KiB) that each such task leaves behind in its child process."""
+
+
+class Tasks(_Model):
+    """The mix of tasks."""
+
+    profiles: Annotated[dict[str, Profile], Field(min_length=1)]
+    """Task name to profile."""
+    pattern: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """Task names in the order they are sent, repeated; without it names are drawn by weight."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for name in self.pattern or ():
+            if name not in self.profiles:
+                raise _refuse(
+                    f"pattern names '{name}', which is no profile",
+                    f"add [tasks.profiles.{name}] or use one of {', '.join(self.profiles)}",
+                )
+        return self
+
+
+# --- broker, worker, machine, run ---------------------------------------------------------------
+
+
+class Broker(_Model):
+    """The message broker: RabbitMQ, one classic queue."""
+
+    kind: Literal["rabbitmq"] = "rabbitmq"
+    """The transport modelled."""
+
+
+class Worker(_Model):
+    """One Celery worker: its command line and settings, under Celery's names and defaults."""
+
+    pool: Literal["prefork"] = "prefork"
+    """``--pool``."""
+    concurrency: Count = 4
+    """``--concurrency``: child processes; ignored when ``autoscale`` is given. (Celery's default is
+    the machine's number of cores.)"""
+    autoscale: tuple[Count, Annotated[int, Field(ge=0, strict=True)]] | None = None
+    """``--autoscale``: [max, min]."""
+    keepalive: Positive = 30.0
+    """``AUTOSCALE_KEEPALIVE`` (environment): seconds. Both the period of the autoscaler's timer
+    and the age the last scale-up must exceed before the pool may shrink."""
+    prefetch_multiplier: Annotated[int, Field(ge=0, strict=True)] = 4
+    """``worker_prefetch_multiplier``; 0: no limit."""
+    task_acks_late: bool = False
+    """``task_acks_late``: acknowledge when the task is done, not when a child accepts it."""
+    task_reject_on_worker_lost: bool = False
+    """``task_reject_on_worker_lost``: with ``task_acks_late``, requeue a task whose child died."""
+    optimization: Literal["fair", "fast"] = "fair"
+    """``-O``: ``fair`` writes a job only to a child that is not busy, ``fast`` to any pipe."""
+    max_tasks_per_child: Count | None = None
+    """``--max-tasks-per-child``."""
+    max_memory_per_child: Positive | None = None
+    """``--max-memory-per-child`` (KiB): looked at after each task only."""
+    time_limit: Positive | None = None
+    """``--time-limit``: hard limit, seconds from acceptance; the child is killed."""
+    soft_time_limit: Positive | None = None
+    """``--soft-time-limit``: seconds from acceptance; raises inside the task."""
+    proc_alive_timeout: Positive = 4.0
+    """``worker_proc_alive_timeout``: a child not up after this many seconds is killed."""
+
+    @model_validator(mode="after")
+    def _limits(self) -> Self:
+        if self.autoscale and self.autoscale[0] < self.autoscale[1]:
+            high, low = sorted(self.autoscale, reverse=True)
+            raise _refuse(
+                "autoscale is [max, min] and max is below min", f"write autoscale = [{high}, {low}]"
+            )
+        if self.time_limit and self.soft_time_limit and self.soft_time_limit >= self.time_limit:
+            raise _refuse(
+                "soft_time_limit must be below time_limit",
+                "lower soft_time_limit or raise time_limit",
+            )
+        return self
+
+    @property
+    def max_concurrency(self) -> int:
+        """Most processes the pool may have."""
+        return self.autoscale[0] if self.autoscale else self.concurrency
+
+    @property
+    def min_concurrency(self) -> int:
+        """Processes the pool starts with."""
+        return self.autoscale[1] if self.autoscale else self.concurrency
+
+    @property
+    def prefetch_count(self) -> int:
+        """Messages the broker keeps unacknowledged at most (celery/worker/components.py, Consumer)."""
+        return self.max_concurrency * self.prefetch_multiplier
+
+
+class Machine(_Model):
+    """The computer the worker runs on."""
+
+    cores: Count = 4
+    """Cores, shared by all runnable processes of the worker."""
+    speed: Positive = 1.0
+    """CPU speed relative to the machine on which ``cpu_s`` and ``costs`` were measured."""
+
+
+class Run(_Model):
+    """How long to simulate, and with which random numbers."""
+
+    seed: Annotated[int, Field(ge=0, strict=True)] = 1
+    """Seed of every random number of the run."""
+    horizon_s: Positive | None = None
+    """Stop this many seconds after "ready"; without it: when every task is done."""
+    warm_up_s: Duration = 0.0
+    """Tasks sent before this time are left out of the statistics of tasks."""
+
+
+class Costs(_Model):
+    """What the worker's own work costs, in seconds (CPU seconds unless it says "wall").
+
+    Defaults were measured on real Celery 5.6.3 with a minimal app; ``validation/costs`` has the
+    script, the spread and the machine. A big app forks and starts its children more slowly.
+    """
+
+    deliver_s: Duration = 0.0005
+    """Wall: from the broker having a message, with the prefetch window open, to its frames being
+    readable by the worker."""
+    receive_s: Duration = 0.0003
+    """Supervisor: one message from its frames to the log line "received" and the hand-over."""
+    dispatch_s: Duration = 0.0001
+    """Supervisor: writing one job into a child's pipe."""
+    accept_s: Duration = 0.0001
+    """Supervisor: handling one child's message that it accepted a job, the ack included."""
+    result_s: Duration = 0.0002
+    """Supervisor: handling one result."""
+    fork_s: Duration = 0.025
+    """Supervisor: one fork, ``gc.collect()`` included; nothing else happens meanwhile."""
+    reap_s: Duration = 0.02
+    """Wall, supervisor: reaping one exited child; ``process_flush_queues`` waits 10 ms, twice
+    (celery/concurrency/asynpool.py)."""
+    child_start_s: Duration = 0.006
+    """Child: from its fork until it reports that it is up."""
+    child_accept_s: Duration = 0.0003
+    """Child: waking up, reading a job and reporting that it accepted it."""
+    child_report_s: Duration = 0.0003
+    """Child: logging and sending the result after a task."""
+    child_term_s: Duration = 0.0005
+    """Child: from SIGTERM to its message that it is leaving."""
+    child_exit_s: Duration = 0.008
+    """Wall: from the second SIGTERM, or the end of the process, to the supervisor's sentinel."""
+    child_rss_kib: Duration = 60_000.0
+    """Resident memory of a child that has just started (KiB)."""
+
+
+class Scenario(_Model):
+    """One system and one load."""
+
+    producer: Producer
+    """Who sends the tasks, and when."""
+    tasks: Tasks
+    """What the tasks do."""
+    broker: Broker = Broker()
+    """The broker between them."""
+    worker: Worker = Worker()
+    """The worker and its settings."""
+    machine: Machine = Machine()
+    """The machine it runs on."""
+    run: Run = Run()
+    """Length and seed of the run."""
+    costs: Costs = Costs()
+    """What the worker's own work costs."""
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        producer = self.producer
+        endless = producer.max_tasks is None and producer.duration_s is None
+        if endless and producer.kind != "times" and self.run.horizon_s is None:
+            raise _refuse(
+                "the producer never stops and the run has no end",
+                "give producer.max_tasks, producer.duration_s or run.horizon_s",
+            )
+        return self
