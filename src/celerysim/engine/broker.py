@@ -74,10 +74,11 @@ class Broker:
             self._recorder.level(Level.UNACKED, self._unacked)
             if self._deliver_s:
                 timeout = self._env.timeout(self._deliver_s, job)
-                timeout.callbacks.append(self._arrived)  # type: ignore[union-attr]
+                timeout.callbacks.append(self._arrived)
             else:
                 deliver(job)
 
     def _arrived(self, event: simpy.Event) -> None:
-        assert self._deliver is not None
-        self._deliver(event.value)
+        job = event.value
+        assert self._deliver is not None and isinstance(job, Job)
+        self._deliver(job)

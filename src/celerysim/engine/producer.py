@@ -35,10 +35,9 @@ def sent_times(scenario: Scenario, streams: Streams) -> Iterator[Floats]:
                 pause = producer.pause_s.ppf(streams.uniform("pause", block))
                 sent, began = _in_sequence(clock, np.where(first, pause, 0.0), publish)
                 # a batch that began in time is completed: each task counts from its batch's start
-                starts = np.maximum.accumulate(
-                    np.where(index % producer.batch_size == 0, began, -np.inf)
-                )
-                began = np.where(np.isinf(starts), -np.inf, starts)
+                # (a batch that reaches in from the block before began in time, else it was cut)
+                head = index % producer.batch_size == 0
+                began = np.maximum.accumulate(np.where(head, began, -np.inf))
             case Poisson():
                 gap = -np.log1p(-streams.uniform("gap", block)) / producer.rate_per_s
                 sent, began = _in_sequence(clock, np.round(gap, DECIMALS), publish)

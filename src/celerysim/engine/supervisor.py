@@ -168,7 +168,7 @@ class Supervisor:
         if not self._alarms or self._alarms[0] > self._poll_until:
             heappush(self._alarms, self._poll_until)
             alarm = self._env.timeout(max(self._poll_until - self._env.now, 0.0))
-            alarm.callbacks.append(self._ring)  # type: ignore[union-attr]
+            alarm.callbacks.append(self._ring)
 
     def _ring(self, _: simpy.Event) -> None:
         heappop(self._alarms)

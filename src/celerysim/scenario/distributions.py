@@ -31,8 +31,9 @@ class _Distribution(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def ppf(self, u: Floats) -> Floats:
-        """Seconds at the quantiles ``u`` (any shape, each in [0, 1)); same shape, never negative."""
-        return np.round(np.maximum(self._quantile(u), 0.0), DECIMALS)
+        """Seconds at the quantiles ``u`` (each in [0, 1)); same shape, never negative."""
+        seconds = np.maximum(np.asarray(self._quantile(u), dtype=np.float64), 0.0)
+        return np.round(seconds, DECIMALS)
 
     def _quantile(self, u: Floats) -> Floats:
         raise AssertionError("each distribution defines its quantile function")

@@ -26,7 +26,7 @@ class _Model(BaseModel):
 
 def _refuse(rule: str, remedy: str) -> PydanticCustomError:
     """An error of a rule that spans several fields, with its remedy."""
-    return PydanticCustomError("celerysim", rule, {"remedy": remedy})  # type: ignore[arg-type]
+    return PydanticCustomError("celerysim", rule, {"remedy": remedy})
 
 
 # --- producer ---------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ class _Producer(_Model):
     start_s: Second = 0.0
     """Seconds after the worker's "ready" at which publishing starts; negative: before it, so that
     the first messages wait in the queue when the worker comes up."""
-    publish_s: Seconds = Field(default=0, validate_default=True)  # type: ignore[assignment]
+    publish_s: Seconds = Field(default=0, validate_default=True)
     """Seconds one publish takes; the broker has the message at the end of them."""
     max_tasks: Count | None = None
     """Stop after this many tasks."""
@@ -215,7 +215,7 @@ class Worker(_Model):
 
     @property
     def prefetch_count(self) -> int:
-        """Messages the broker keeps unacknowledged at most (celery/worker/components.py, Consumer)."""
+        """Most unacknowledged messages (celery/worker/components.py: Consumer); 0: no limit."""
         return self.max_concurrency * self.prefetch_multiplier
 
 

@@ -115,6 +115,7 @@ class Child:
             signal = Signal.TERM
         except simpy.Interrupt as interrupt:
             self._stop_work()
+            assert isinstance(interrupt.cause, Signal)
             signal = interrupt.cause
         if signal is not Signal.KILL:
             try:
