@@ -33,7 +33,7 @@ class _Distribution(BaseModel):
     def ppf(self, u: Floats) -> Floats:
         """Seconds at the quantiles ``u`` (each in [0, 1)); same shape, never negative."""
         seconds = np.maximum(np.asarray(self._quantile(u), dtype=np.float64), 0.0)
-        return np.round(seconds, DECIMALS)
+        return np.round(seconds, DECIMALS).astype(np.float64)
 
     def _quantile(self, u: Floats) -> Floats:
         raise AssertionError("each distribution defines its quantile function")
