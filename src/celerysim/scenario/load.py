@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,17 @@ def shipped() -> dict[str, Path]:
     """The scenarios that come with celerysim, by name."""
     folder = _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def descriptions() -> dict[str, str]:
+    """The head comment of each shipped scenario, by name."""
+    found = {}
+    for name, path in shipped().items():
+        head = itertools.takewhile(
+            lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines()
+        )
+        found[name] = "\n".join(line.removeprefix("#").removeprefix(" ") for line in head)
+    return found
 
 
 def load_scenario(source: str | Path, overrides: Iterable[str] = ()) -> Scenario:
