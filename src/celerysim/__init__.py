@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from celerysim.errors import CelerysimError, LogError, ScenarioError
     from celerysim.history import History
     from celerysim.result import Result
-    from celerysim.scenario import Scenario, load_scenario
+    from celerysim.scenario import Scenario, load_scenario, make_scenario
+    from celerysim.trace import Trace, read_log
 
 #: Public name to the module that defines it.
 _PUBLIC = {
@@ -26,7 +27,10 @@ _PUBLIC = {
     "Result": "celerysim.result",
     "Scenario": "celerysim.scenario",
     "ScenarioError": "celerysim.errors",
+    "Trace": "celerysim.trace",
     "load_scenario": "celerysim.scenario",
+    "make_scenario": "celerysim.scenario",
+    "read_log": "celerysim.trace",
     "simulate": "celerysim.engine.simulation",
 }
 

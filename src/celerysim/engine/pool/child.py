@@ -125,7 +125,12 @@ class Child:
             except simpy.Interrupt:
                 self._stop_work()
         self._dying = True
-        yield self._env.timeout(self._costs.child_exit_s)
+        gone = self._env.timeout(self._costs.child_exit_s)
+        while not gone.processed:
+            try:
+                yield gone
+            except simpy.Interrupt:
+                continue  # signalled a second time in the instant of its death
         self.exited = True
         self._supervisor.notify(self.sentinel)
 
