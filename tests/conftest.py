@@ -9,17 +9,12 @@ from typing import Any
 import pytest
 
 from celerysim.scenario import Scenario, make_scenario
+from celerysim.scenario.schema import Costs
 
 #: Real logs and published tables, present on the project's own machines only.
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
 
-ZERO_COSTS = {
-    name: 0.0
-    for name in (
-        "deliver_s receive_s dispatch_s accept_s result_s fork_s reap_s child_start_s "
-        "child_accept_s child_report_s child_term_s child_exit_s"
-    ).split()
-}
+ZERO_COSTS = {name: 0.0 for name in Costs.model_fields if name.endswith("_s")}
 
 
 @pytest.fixture(scope="session")

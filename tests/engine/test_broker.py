@@ -24,7 +24,7 @@ def broker(prefetch_count: int, deliver_s: float = 0.0):
 
 
 def test_delivers_in_order_up_to_the_prefetch_count() -> None:
-    env, queue, jobs, delivered = broker(2)
+    _, queue, jobs, delivered = broker(2)
     for job in jobs:
         queue.publish(job)
     assert [i for _, i in delivered] == [0, 1]
@@ -33,14 +33,14 @@ def test_delivers_in_order_up_to_the_prefetch_count() -> None:
 
 
 def test_a_prefetch_count_of_zero_is_no_limit() -> None:
-    env, queue, jobs, delivered = broker(0)
+    _, queue, jobs, delivered = broker(0)
     for job in jobs:
         queue.publish(job)
     assert len(delivered) == 6
 
 
 def test_a_requeued_message_goes_to_the_head() -> None:
-    env, queue, jobs, delivered = broker(1)
+    _, queue, jobs, delivered = broker(1)
     for job in jobs[:3]:
         queue.publish(job)
     queue.requeue(jobs[0])

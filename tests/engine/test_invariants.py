@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from celerysim import Result, make_scenario, simulate
 from celerysim.history import Level, Outcome
+from celerysim.scenario.schema import Costs
 
+COSTS = [name for name in Costs.model_fields if name.endswith("_s")]
 seconds = st.sampled_from([0.0, 0.001, 0.01, 0.05, 0.3])
 steps = st.lists(
     st.one_of(
@@ -75,16 +77,7 @@ def scenarios(draw: st.DrawFn) -> Any:
             "costs": draw(
                 st.one_of(
                     st.just({}),
-                    st.fixed_dictionaries(
-                        {
-                            name: seconds
-                            for name in (
-                                "deliver_s receive_s dispatch_s accept_s result_s fork_s reap_s "
-                                "child_start_s child_accept_s child_report_s child_term_s "
-                                "child_exit_s"
-                            ).split()
-                        }
-                    ),
+                    st.fixed_dictionaries(dict.fromkeys(COSTS, seconds)),
                 )
             ),
         }

@@ -28,7 +28,7 @@ def events(result: Any) -> list[tuple[float, int]]:
     return [(round(t, 6), n) for t, n in result.scale_events[["time", "change"]].tolist()]
 
 
-# --- the order of received, reserved, autoscale, dispatch (worker/strategy.py) ------------------
+# --- the order of received, reserved, autoscale, dispatch (worker/strategy.py) ---
 
 
 def test_a_message_is_counted_as_reserved_before_it_is_dispatched(make: Make) -> None:
@@ -43,7 +43,7 @@ def test_the_first_message_of_a_batch_sees_itself_and_what_still_runs(make: Make
     assert result.scale_events["reserved"].tolist() == [1, 2, 3, 4]
 
 
-# --- the keepalive (worker/autoscale.py) ---------------------------------------------------------
+# --- the keepalive (worker/autoscale.py) ---
 
 
 def test_an_age_equal_to_the_keepalive_does_not_shrink(make: Make) -> None:
@@ -81,7 +81,7 @@ def test_a_timer_and_a_message_at_the_same_instant(make: Make) -> None:
     assert result.scale_events["trigger"].tolist()[2:] == [Trigger.MESSAGE]
 
 
-# --- growing (billiard Pool.grow, maintain_pool) ---------------------------------------------------
+# --- growing (billiard Pool.grow, maintain_pool) ---
 
 
 def test_forks_block_the_supervisor_one_after_the_other(make: Make) -> None:
@@ -148,7 +148,7 @@ def test_a_job_may_be_written_to_a_dying_child_and_is_put_back_when_it_is_reaped
     assert column(result, "started")[2] == pytest.approx(6.5, abs=EXACT)
 
 
-# --- shrinking (billiard Pool.shrink) ---------------------------------------------------------------
+# --- shrinking (billiard Pool.shrink) ---
 
 
 def test_shrink_terminates_the_oldest_inactive_children_first(make: Make) -> None:
@@ -210,7 +210,7 @@ def bare_pool(make: Make, cls: Any, processes: int) -> Any:
     return pool
 
 
-# --- acknowledgements and the prefetch window -------------------------------------------------------
+# --- acknowledgements and the prefetch window ---
 
 
 def test_early_acks_let_twice_the_pool_be_reserved(make: Make) -> None:
@@ -257,7 +257,7 @@ def test_results_are_handled_before_a_later_message(make: Make) -> None:
     assert column(result, "started") == pytest.approx([1.1, 2.35], abs=EXACT)
 
 
-# --- dispatch ---------------------------------------------------------------------------------------
+# --- dispatch ---
 
 
 def test_fair_dispatch_never_writes_to_a_busy_child(make: Make) -> None:
@@ -285,7 +285,7 @@ def test_jobs_are_started_in_the_order_they_were_received(make: Make) -> None:
     assert column(result, "started") == sorted(column(result, "started"))
 
 
-# --- losing a task at scale-down -----------------------------------------------------------------------
+# --- losing a task at scale-down ---
 
 
 def losing(make: Make, **worker: Any) -> Scenario:
@@ -355,7 +355,7 @@ def test_an_accepted_job_protects_its_child(make: Make) -> None:
     assert result.count(Outcome.LOST) == 0
 
 
-# --- children that leave ----------------------------------------------------------------------------------
+# --- children that leave ---
 
 
 def test_a_child_leaves_after_max_tasks_per_child_and_is_replaced(make: Make) -> None:
@@ -398,7 +398,7 @@ def test_a_dying_child_waits_for_the_supervisors_second_signal(make: Make) -> No
     assert result.children["exited"][0] == pytest.approx(6.65, abs=EXACT)
 
 
-# --- time limits ---------------------------------------------------------------------------------------------
+# --- time limits ---
 
 
 def test_a_soft_time_limit_ends_the_task_and_keeps_the_child(make: Make) -> None:
@@ -421,7 +421,7 @@ def test_a_hard_time_limit_kills_the_child_and_blocks_the_supervisor_meanwhile(
     assert result.forks >= 2
 
 
-# --- the first turn of the loop ---------------------------------------------------------------------------------
+# --- the first turn of the loop ---
 
 
 def test_the_first_turn_blocks_a_tenth_of_a_second_when_no_message_waits(make: Make) -> None:
@@ -435,7 +435,7 @@ def test_the_first_turn_reads_a_message_that_waits(make: Make) -> None:
     assert column(result, "received") == pytest.approx([0.04], abs=EXACT)
 
 
-# --- cores ----------------------------------------------------------------------------------------------------
+# --- cores ---
 
 
 def test_children_share_the_cores(make: Make) -> None:
@@ -451,7 +451,7 @@ def test_the_supervisors_work_shares_the_cores_too(make: Make) -> None:
     assert column(result, "received") == pytest.approx([1.1, 1.7], abs=1e-6)
 
 
-# --- reproducibility -------------------------------------------------------------------------------------------
+# --- reproducibility ---
 
 
 def test_same_scenario_and_seed_same_result_to_the_byte(make: Make) -> None:

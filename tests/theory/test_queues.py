@@ -13,19 +13,14 @@ import numpy as np
 import pytest
 
 from celerysim import make_scenario, simulate, theory
+from celerysim.scenario.schema import Costs
 
 K = 4.0
 REPLICATIONS = 24
 TASKS = 6_000
 WARM_UP = 1_000
 
-ZERO = {
-    name: 0.0
-    for name in (
-        "deliver_s receive_s dispatch_s accept_s result_s fork_s reap_s child_start_s "
-        "child_accept_s child_report_s child_term_s child_exit_s"
-    ).split()
-}
+ZERO = {name: 0.0 for name in Costs.model_fields if name.endswith("_s")}
 
 
 def sojourns(rate_per_s: float, step: dict[str, Any], concurrency: int, cores: int) -> np.ndarray:

@@ -137,23 +137,20 @@ def _override(data: dict[str, Any], item: str) -> Problem | None:
     except tomllib.TOMLDecodeError:
         value = text.strip()  # a bare word, such as fair
     node: Any = data
-    for depth, key in enumerate(keys[:-1]):
-        if isinstance(node, list) and key.isdigit() and int(key) < len(node):
-            node = node[int(key)]
-            continue
-        node = node.setdefault(key, {}) if isinstance(node, dict) else None
-        if not isinstance(node, dict | list):
-            where = ".".join(keys[: depth + 1])
+    for depth, key in enumerate(keys):
+        where = ".".join(keys[:depth])
+        place: Any = key
+        if isinstance(node, list):
+            if not key.isdigit() or int(key) >= len(node):
+                rule = f"{where} has entries 0 to {len(node) - 1}"
+                return Problem("--set", item, rule, "name one of them")
+            place = int(key)
+        elif not isinstance(node, dict):
             return Problem("--set", item, f"{where} is a value, not a table", "shorten the path")
-    last = keys[-1]
-    if isinstance(node, list):
-        if not last.isdigit() or int(last) >= len(node):
-            return Problem(
-                "--set", item, f"the list has entries 0 to {len(node) - 1}", "name one of them"
-            )
-        node[int(last)] = value
-    else:
-        node[last] = value
+        if depth == len(keys) - 1:
+            node[place] = value
+        else:
+            node = node.setdefault(place, {}) if isinstance(node, dict) else node[place]
     return None
 
 

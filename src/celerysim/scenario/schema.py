@@ -7,9 +7,17 @@ documentation, here and in the generated reference.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from celerysim.scenario.distributions import Seconds
@@ -77,11 +85,12 @@ class Times(_Producer):
     times_s: Annotated[tuple[Second, ...], Field(min_length=1)]
     """Seconds after ``start_s`` at which publishing each message begins, in ascending order."""
 
-    @model_validator(mode="after")
-    def _ascending(self) -> Self:
-        if any(b < a for a, b in zip(self.times_s, self.times_s[1:], strict=False)):
+    @field_validator("times_s")
+    @classmethod
+    def _ascending(cls, times_s: tuple[float, ...]) -> tuple[float, ...]:
+        if any(b < a for a, b in pairwise(times_s)):
             raise _refuse("times_s must be in ascending order", "sort the times")
-        return self
+        return times_s
 
 
 Producer = Annotated[Batches | Rate | Poisson | Times, Field(discriminator="kind")]
@@ -136,15 +145,19 @@ class Tasks(_Model):
     pattern: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Task names in the order they are sent, repeated; without it names are drawn by weight."""
 
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        for name in self.pattern or ():
-            if name not in self.profiles:
+    @field_validator("pattern")
+    @classmethod
+    def _known(
+        cls, pattern: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        profiles = info.data.get("profiles")  # absent when it is wrong itself
+        for name in pattern or ():
+            if profiles is not None and name not in profiles:
                 raise _refuse(
                     f"pattern names '{name}', which is no profile",
-                    f"add [tasks.profiles.{name}] or use one of {', '.join(self.profiles)}",
+                    f"add [tasks.profiles.{name}] or use one of {', '.join(profiles)}",
                 )
-        return self
+        return pattern
 
 
 # --- broker, worker, machine, run ---------------------------------------------------------------
@@ -189,19 +202,26 @@ class Worker(_Model):
     proc_alive_timeout: Positive = 4.0
     """``worker_proc_alive_timeout``: a child not up after this many seconds is killed."""
 
-    @model_validator(mode="after")
-    def _limits(self) -> Self:
-        if self.autoscale and self.autoscale[0] < self.autoscale[1]:
-            high, low = sorted(self.autoscale, reverse=True)
+    @field_validator("autoscale")
+    @classmethod
+    def _max_first(cls, autoscale: tuple[int, int] | None) -> tuple[int, int] | None:
+        if autoscale and autoscale[0] < autoscale[1]:
+            low, high = autoscale
             raise _refuse(
                 "autoscale is [max, min] and max is below min", f"write autoscale = [{high}, {low}]"
             )
-        if self.time_limit and self.soft_time_limit and self.soft_time_limit >= self.time_limit:
+        return autoscale
+
+    @field_validator("soft_time_limit")
+    @classmethod
+    def _below_hard_limit(cls, soft: float | None, info: ValidationInfo) -> float | None:
+        hard = info.data.get("time_limit")
+        if soft and hard and soft >= hard:
             raise _refuse(
                 "soft_time_limit must be below time_limit",
                 "lower soft_time_limit or raise time_limit",
             )
-        return self
+        return soft
 
     @property
     def max_concurrency(self) -> int:
@@ -289,18 +309,20 @@ class Scenario(_Model):
     """The worker and its settings."""
     machine: Machine = Machine()
     """The machine it runs on."""
-    run: Run = Run()
+    run: Run = Field(default=Run(), validate_default=True)
     """Length and seed of the run."""
     costs: Costs = Costs()
     """What the worker's own work costs."""
 
-    @model_validator(mode="after")
-    def _ends(self) -> Self:
-        producer = self.producer
-        endless = producer.max_tasks is None and producer.duration_s is None
-        if endless and producer.kind != "times" and self.run.horizon_s is None:
+    @field_validator("run")
+    @classmethod
+    def _ends(cls, run: Run, info: ValidationInfo) -> Run:
+        producer = info.data.get("producer")  # absent when it is wrong itself
+        if producer is None or producer.kind == "times" or run.horizon_s is not None:
+            return run
+        if producer.max_tasks is None and producer.duration_s is None:
             raise _refuse(
                 "the producer never stops and the run has no end",
                 "give producer.max_tasks, producer.duration_s or run.horizon_s",
             )
-        return self
+        return run
