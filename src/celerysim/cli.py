@@ -78,7 +78,8 @@ def puzzle(
     plot: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Draw the picture into FILE [default: puzzle.png; none with --json]"
+            metavar="FILE",
+            help="Draw the picture into FILE [default: puzzle.png; none with --json]",
         ),
     ] = None,
 ) -> None:

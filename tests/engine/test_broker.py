@@ -18,7 +18,8 @@ def broker(prefetch_count: int, deliver_s: float = 0.0):
     recorder = Recorder(env)
     queue = Broker(env, recorder, prefetch_count, deliver_s)
     delivered: list[tuple[float, int]] = []
-    jobs = [Job(recorder.sent(0), KIND, ()) for _ in range(6)]
+    recorder.expect([0] * 6)
+    jobs = [Job(recorder.sent(), KIND, ()) for _ in range(6)]
     queue.consume(lambda job: delivered.append((env.now, job.index)))
     return env, queue, jobs, delivered
 
@@ -62,7 +63,7 @@ def test_nothing_is_delivered_before_consume() -> None:
     env = simpy.Environment()
     recorder = Recorder(env)
     queue = Broker(env, recorder, 4, 0.0)
-    queue.publish(Job(recorder.sent(0), KIND, ()))
+    queue.publish(Job(recorder.sent(), KIND, ()))
     delivered: list[int] = []
     queue.consume(lambda job: delivered.append(job.index))
     assert delivered == [0]

@@ -196,6 +196,7 @@ def bare_pool(make: Make, cls: Any, processes: int) -> Any:
 
     from celerysim.engine.machine import Machine
     from celerysim.engine.recorder import Recorder
+    from celerysim.engine.streams import Streams
     from celerysim.engine.supervisor import Supervisor
 
     class Nobody:
@@ -205,7 +206,7 @@ def bare_pool(make: Make, cls: Any, processes: int) -> Any:
 
     env = simpy.Environment()
     scenario = make([1.0], concurrency=processes)
-    pool = cls(env, scenario, Machine(env, 8), Supervisor(env), Recorder(env), Nobody())
+    pool = cls(env, scenario, Machine(env, 8), Supervisor(env), Recorder(env), Nobody(), Streams(1))
     env.run(until=0.5)
     return pool
 
@@ -398,6 +399,24 @@ def test_a_dying_child_waits_for_the_supervisors_second_signal(make: Make) -> No
     assert result.children["exited"][0] == pytest.approx(6.65, abs=EXACT)
 
 
+def test_a_missed_exit_leaves_the_child_until_something_else_maintains_the_pool(
+    make: Make,
+) -> None:
+    # the exit at 6.2 is seen before the kernel lets the child be reaped; the 5 s timer does it
+    times = [1.0, 1.0, 6.0]
+    seen, missed = (
+        simulate(
+            make(times, ("io_s", 0.1), autoscale=[2, 1], keepalive=4.0, horizon_s=12.0,
+                 costs={"child_exit_s": 0.2, "exit_missed_share": share})
+        )
+        for share in (0.0, 1.0)
+    )  # fmt: skip
+    assert seen.children["exited"][0] == pytest.approx(6.2, abs=EXACT)
+    assert missed.children["exited"][0] == pytest.approx(10.0, abs=EXACT)
+    # the message that caused the shrink had been written to the dying child: it waits as long
+    assert column(missed, "started")[2] == pytest.approx(10.0, abs=EXACT)
+
+
 # --- time limits ---
 
 
@@ -433,6 +452,22 @@ def test_the_first_turn_blocks_a_tenth_of_a_second_when_no_message_waits(make: M
 def test_the_first_turn_reads_a_message_that_waits(make: Make) -> None:
     result = simulate(make([0.04], concurrency=1))
     assert column(result, "received") == pytest.approx([0.04], abs=EXACT)
+
+
+def test_messages_waiting_at_the_start_are_received_before_the_loop_reads_any_child(
+    make: Make,
+) -> None:
+    """Four messages wait for --autoscale=4,2: seen in real logs, 0.15 s from received to started.
+
+    ``update_qos`` receives them all, forks included; then ``_quick_drain`` finds no frame and
+    blocks; only then the children's "up" is read and jobs are written.
+    """
+    result = simulate(
+        make([0.0] * 4, autoscale=[4, 2], prefetch_multiplier=1,
+             costs={"fork_s": 0.025, "deliver_s": 0.001})
+    )  # fmt: skip
+    assert column(result, "received") == pytest.approx([0.001] * 3 + [0.026], abs=EXACT)
+    assert column(result, "started") == pytest.approx([0.151] * 4, abs=EXACT)
 
 
 # --- cores ---

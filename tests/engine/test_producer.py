@@ -70,7 +70,7 @@ def test_a_pattern_repeats_and_weights_are_met() -> None:
     patterned = make_scenario(data | {"tasks": {"profiles": profiles, "pattern": ["b", "a", "a"]}})
     chosen, seconds = next(work(patterned, Streams(1)))
     assert chosen[:6] == [1, 0, 0, 1, 0, 0]
-    assert seconds[:2] == [[2.0, 0.5], [1.0, 0.0]]
+    assert list(seconds)[:2] == [(2.0, 0.5), (1.0, 0.0)]
     weighted = make_scenario(data | {"tasks": {"profiles": profiles}})
     share = np.mean(np.array(next(work(weighted, Streams(1)))[0]) == 0)
     assert share == pytest.approx(0.75, abs=4 * np.sqrt(0.75 * 0.25 / BLOCK))
@@ -99,5 +99,5 @@ def test_a_task_keeps_its_numbers_when_a_distribution_changes() -> None:
                 "tasks": {"profiles": {"a": {"steps": [step]}}},
             }
         )
-        rows.append(np.array(next(work(scenario, Streams(1)))[1])[:, 0])
+        rows.append(np.array(list(next(work(scenario, Streams(1)))[1]))[:, 0])
     assert (np.argsort(rows[0]) == np.argsort(rows[1])).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -76,4 +77,4 @@ def test_trace_events_are_of_the_format(result: Result, tmp_path: Path) -> None:
     # slices of one child never overlap
     for thread in {e["tid"] for e in tasks}:
         mine = sorted((e["ts"], e["ts"] + e["dur"]) for e in tasks if e["tid"] == thread)
-        assert all(a[1] <= b[0] + 1e-3 for a, b in zip(mine, mine[1:]))
+        assert all(a[1] <= b[0] + 1e-3 for a, b in pairwise(mine))

@@ -29,15 +29,17 @@ def history(**changes: Any) -> History:
         (0, 2.0, 2.5, 5.0, 9.0, 1, Outcome.LOST, 1),
         (0, 3.0, NAN, NAN, NAN, -1, Outcome.QUEUED, 0),
     ]
+    scale_events = [(1.0, 2, 0, 0, 2), (3.0, -1, 1, 2, 1), (4.0, 1, 0, 1, 2)]
+    children = [(1, 0.0, 0.1, NAN, NAN, 2, 3.0), (2, 2.0, 2.1, 4.0, 6.0, 0, 0.0)]
     fields: dict[str, Any] = {
         "tasks": table(TASK_DTYPE, tasks),
-        "scale_events": table(SCALE_DTYPE, [(1.0, 2, 0, 0, 2), (3.0, -1, 1, 2, 1), (4.0, 1, 0, 1, 2)]),
-        "children": table(CHILD_DTYPE, [(1, 0.0, 0.1, NAN, NAN, 2, 3.0), (2, 2.0, 2.1, 4, 6.0, 0, 0.0)]),
+        "scale_events": table(SCALE_DTYPE, scale_events),
+        "children": table(CHILD_DTYPE, children),
         "levels": table(LEVEL_DTYPE, []),
         "names": ("a",),
         "start": 0.0,
         "end": 10.0,
-    }  # fmt: skip
+    }
     return History(**fields | changes)
 
 

@@ -45,9 +45,11 @@ class Broker:
 
     def publish(self, job: Job) -> None:
         """A message arrives."""
-        self._ready.append(job)
-        self._fill()
-        self._recorder.level(Level.READY, len(self._ready))
+        if self._deliver is not None and self._unacked < self._prefetch_count:
+            self._send(job)  # an open window means that nothing waits before it
+        else:
+            self._ready.append(job)
+            self._recorder.level(Level.READY, len(self._ready))
 
     def ack(self, _: Job) -> None:
         """A message is acknowledged: it is gone, and its place in the window is free."""
@@ -64,21 +66,19 @@ class Broker:
 
     def _fill(self) -> None:
         """Deliver what the window allows."""
-        deliver = self._deliver
-        if deliver is None:
-            return
         while self._ready and self._unacked < self._prefetch_count:
-            job = self._ready.popleft()
-            self._unacked += 1
+            self._send(self._ready.popleft())
             self._recorder.level(Level.READY, len(self._ready))
-            self._recorder.level(Level.UNACKED, self._unacked)
-            if self._deliver_s:
-                timeout = self._env.timeout(self._deliver_s, job)
-                timeout.callbacks.append(self._arrived)
-            else:
-                deliver(job)
+
+    def _send(self, job: Job) -> None:
+        self._unacked += 1
+        self._recorder.level(Level.UNACKED, self._unacked)
+        if self._deliver_s:
+            self._env.timeout(self._deliver_s, job).callbacks.append(self._arrived)
+        else:
+            assert self._deliver is not None
+            self._deliver(job)
 
     def _arrived(self, event: simpy.Event) -> None:
-        job = event.value
-        assert self._deliver is not None and isinstance(job, Job)
-        self._deliver(job)
+        assert self._deliver is not None
+        self._deliver(event.value)  # type: ignore[arg-type]

@@ -49,6 +49,7 @@ class Consumer:
         self._env = env
         self._worker = scenario.worker
         self._receive_s = scenario.costs.receive_s
+        self._deliver_s = scenario.costs.deliver_s
         self._machine = machine
         self._broker = broker
         self._supervisor = supervisor
@@ -68,6 +69,7 @@ class Consumer:
             self._supervisor.call_repeatedly(
                 self._worker.keepalive, partial(self._maybe_scale, Trigger.TIMER)
             )
+        self._supervisor.call_soon(self._update_qos)
         self._supervisor.call_soon(self._quick_drain)
         self._broker.consume(self._deliver)
         self._recorder.level(Level.RESERVED, 0)
@@ -96,8 +98,21 @@ class Consumer:
         # with every turn (kombu/transport/base.py: _make_reader).
         return self.handle() if self._socket else None
 
+    def _update_qos(self) -> Activity:
+        """Before its first turn the loop sets the prefetch count, since ``QoS.prev`` is None.
+
+        ``basic.qos`` waits for its answer by draining events: what was delivered meanwhile is
+        handled inside this wait, forks included.
+        """
+        yield self._env.timeout(self._deliver_s)
+        for _ in range(len(self._socket)):
+            yield from self._receive()
+
     def _quick_drain(self) -> Activity:
-        """The first turn reads one message, or blocks for a tenth of a second."""
+        """The first turn reads one message, or blocks for a tenth of a second.
+
+        No child's "up" is read before, so nothing is dispatched either.
+        """
         if not self._socket:
             self._arrival = self._env.event()
             yield self._arrival | self._env.timeout(QUICK_DRAIN_S)

@@ -23,15 +23,17 @@ from simpy.events import Timeout
 #: the clock, well below anything that is modelled.
 RESOLUTION_S = 1e-10
 
+NO_ALARM = float("inf")
+
 
 class Work(simpy.Event):
     """A piece of CPU work; the event of its completion."""
 
-    __slots__ = ("ends", "withdrawn")
+    __slots__ = ("alarm", "withdrawn")
 
-    def __init__(self, env: simpy.Environment, ends: float) -> None:
+    def __init__(self, env: simpy.Environment) -> None:
         super().__init__(env)
-        self.ends = ends  #: virtual time at which it is done
+        self.alarm = NO_ALARM  #: when the latest alarm set for it rings
         self.withdrawn = False
 
     def complete(self) -> None:
@@ -55,12 +57,12 @@ class Machine:
         self._speed = speed
         self._rate = speed  # virtual seconds a second, for each piece
         self._virtual = 0.0
-        self._updated = 0.0
+        self._updated = env.now
         self._runnable = 0
         self._busy_core_s = 0.0
         self._heap: list[tuple[float, int, Work]] = []
         self._serial = 0
-        self._alarms: list[float] = []  # times of the wake-ups under way, a heap
+        self._on_alarm = self._ring  # bound once
 
     @property
     def busy_core_s(self) -> float:
@@ -70,14 +72,30 @@ class Machine:
 
     def work(self, cpu_s: float) -> Work:
         """Start ``cpu_s`` seconds of CPU work; the returned event fires when they are done."""
-        self._advance()
-        ends = self._virtual + cpu_s
-        piece = Work(self._env, ends)
-        self._serial += 1
-        heappush(self._heap, (ends, self._serial, piece))
-        self._runnable += 1
-        self._set_rate()
+        piece = Work(self._env)
+        self.begin(piece, cpu_s)
         return piece
+
+    def begin(self, piece: Work, cpu_s: float) -> None:
+        """Start ``cpu_s`` seconds of CPU work whose completion is the event ``piece``.
+
+        Someone may wait for ``piece`` long before: a sleeping process, say, whose
+        first work is to wake up.
+        """
+        self._serial += 1
+        if self._runnable:
+            self._advance()
+            heappush(self._heap, (self._virtual + cpu_s, self._serial, piece))
+            self._runnable += 1
+            self._settle()
+        else:  # the same for a machine that idles, the usual case, in fewer steps
+            self._updated = now = self._env.now
+            self._heap.append((cpu_s, self._serial, piece))
+            self._runnable = 1
+            self._rate = self._speed
+            wait = cpu_s / self._speed
+            piece.alarm = now + wait
+            Timeout(self._env, wait).callbacks.append(self._on_alarm)
 
     def withdraw(self, piece: Work) -> None:
         """Take unfinished work away: the process that did it was killed."""
@@ -86,42 +104,46 @@ class Machine:
         self._advance()
         piece.withdrawn = True
         self._runnable -= 1
-        self._set_rate()
+        self._settle()
 
     def _advance(self) -> None:
         """Bring the virtual clock up to now."""
         now = self._env.now
-        if now > self._updated:
+        elapsed = now - self._updated
+        if elapsed > 0.0:
             n = self._runnable
             if n:
-                elapsed = now - self._updated
                 self._virtual += elapsed * self._rate
                 self._busy_core_s += elapsed * (n if n < self._cores else self._cores)
             self._updated = now
 
-    def _set_rate(self) -> None:
-        """Recompute the rate, and see to it that an alarm rings no later than the next end."""
+    def _settle(self) -> None:
+        """Recompute the rate, and see to it that an alarm rings when the next piece ends.
+
+        Each piece is set an alarm when it comes first, and anew only when the rate has changed
+        since; alarms that are out of date ring for nothing.
+        """
         heap = self._heap
         while heap and heap[0][2].withdrawn:
             heappop(heap)
-        if not heap:
+        n = self._runnable
+        if not n:
             self._virtual = 0.0  # nothing runs: start anew, so that rounding cannot build up
             return
-        n = self._runnable
-        rate = self._speed if n <= self._cores else self._speed * self._cores / n
-        self._rate = rate
-        left = heap[0][0] - self._virtual
+        if n > self._cores:
+            self._rate = rate = self._speed * self._cores / n
+        else:
+            self._rate = rate = self._speed
+        ends, _, first = heap[0]
+        left = ends - self._virtual
         wait = left / rate if left > 0.0 else 0.0
-        due = self._updated + wait
-        alarms = self._alarms
-        # An alarm that rings earlier comes back here; one that rings (almost) then will do.
-        if not alarms or alarms[0] > due + RESOLUTION_S / 2:
-            heappush(alarms, due)
-            Timeout(self._env, wait).callbacks.append(self._ring)
+        now = self._updated
+        if not now < first.alarm <= now + wait + RESOLUTION_S / 2:
+            first.alarm = now + wait
+            Timeout(self._env, wait).callbacks.append(self._on_alarm)
 
     def _ring(self, _: simpy.Event) -> None:
         """Complete what is done."""
-        heappop(self._alarms)
         self._advance()
         heap = self._heap
         while heap:
@@ -131,8 +153,12 @@ class Machine:
             heappop(heap)
             if not piece.withdrawn:
                 self._runnable -= 1
+                if not self._runnable:
+                    heap.clear()
+                    self._virtual = 0.0
                 piece.complete()
-        self._set_rate()
+        if heap:
+            self._settle()
 
 
 __all__ = ["RESOLUTION_S", "Machine", "Work"]

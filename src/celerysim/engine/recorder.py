@@ -64,7 +64,9 @@ class Recorder:
         self._deliveries: list[int] = []
         self._scale: list[tuple[float, int, int, int, int]] = []
         self._children: list[_ChildRow] = []
-        self._levels: list[tuple[float, int, int]] = []
+        self._level_time: list[float] = []  # columns, as for tasks: plain numbers cost the
+        self._level_kind: list[int] = []  # garbage collector nothing
+        self._level_value: list[int] = []
         self._current = [-1] * len(Level)
         self._unfinished = 0  # tasks sent and neither finished nor lost
         self._all_sent = False
@@ -72,16 +74,20 @@ class Recorder:
 
     # tasks
 
-    def sent(self, profile: int) -> int:
-        """A message is in the broker. Returns the row of its task."""
-        self._profile.append(profile)
+    def expect(self, profiles: list[int]) -> None:
+        """These tasks will be sent next, if the run lasts: make room for their rows."""
+        n = len(profiles)
+        self._profile += profiles
+        self._received += [NEVER] * n
+        self._started += [NEVER] * n
+        self._finished += [NEVER] * n
+        self._child += [-1] * n
+        self._outcome += [Outcome.QUEUED] * n
+        self._deliveries += [0] * n
+
+    def sent(self) -> int:
+        """The next message is in the broker. Returns the row of its task."""
         self._sent.append(self._env.now)
-        self._received.append(NEVER)
-        self._started.append(NEVER)
-        self._finished.append(NEVER)
-        self._child.append(-1)
-        self._outcome.append(Outcome.QUEUED)
-        self._deliveries.append(0)
         self._unfinished += 1
         return len(self._sent) - 1
 
@@ -161,7 +167,9 @@ class Recorder:
         """A level has this value from now on."""
         if self._keep_levels and self._current[level] != value:
             self._current[level] = value
-            self._levels.append((self._env.now, level, value))
+            self._level_time.append(self._env.now)
+            self._level_kind.append(level)
+            self._level_value.append(value)
 
     def tables(self) -> Tables:
         """Everything, as the tables of a history."""
@@ -177,11 +185,15 @@ class Recorder:
             "deliveries": self._deliveries,
         }
         for name, column in columns.items():
-            tasks[name] = column
+            tasks[name] = column[: len(tasks)]
+        levels = np.empty(len(self._level_time), dtype=LEVEL_DTYPE)
+        levels["time"] = self._level_time
+        levels["level"] = self._level_kind
+        levels["value"] = self._level_value
         fields = CHILD_DTYPE.names or ()
         return Tables(
             tasks,
             table(SCALE_DTYPE, self._scale),
             table(CHILD_DTYPE, ([getattr(row, f) for f in fields] for row in self._children)),
-            table(LEVEL_DTYPE, self._levels),
+            levels,
         )

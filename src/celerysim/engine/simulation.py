@@ -11,16 +11,24 @@ from typing import Any
 import simpy
 
 from celerysim.engine.autoscaler import CeleryAutoscaler, Policy
+from celerysim.engine.blocking_loop import BlockingLoop, GreenConsumer
 from celerysim.engine.broker import Broker
 from celerysim.engine.consumer import Consumer
+from celerysim.engine.gossip import Gossip
+from celerysim.engine.hub import EventletHub, GeventHub
+from celerysim.engine.in_process import InProcessConsumer, InProcessPool, WorkerDied
 from celerysim.engine.job import Job
 from celerysim.engine.machine import Machine
+from celerysim.engine.pool.green import EventletPool, GeventPool
 from celerysim.engine.pool.prefork import PreforkPool
+from celerysim.engine.pool.solo import SoloPool
+from celerysim.engine.pool.threads import ThreadsPool
 from celerysim.engine.producer import sent_times
 from celerysim.engine.recorder import Recorder
 from celerysim.engine.streams import Streams
 from celerysim.engine.supervisor import Supervisor
 from celerysim.engine.workload import kinds, work
+from celerysim.history import Level
 from celerysim.result import Result
 from celerysim.scenario.schema import Scenario
 
@@ -38,38 +46,26 @@ def simulate(
     the level changes out of the result, which saves memory. ``policy``
     replaces Celery's autoscaler (only with ``worker.autoscale``).
 
-    The run ends at ``run.horizon_s``, or when every task is finished or lost.
+    The run ends at ``run.horizon_s``; without it when every task is finished or
+    lost, or with the worker's death (which only ``threads`` with autoscale knows;
+    the level PROCESSES is 0 from then on).
     """
     start = min(0.0, scenario.producer.start_s)
     env = simpy.Environment(initial_time=start)
     recorder = Recorder(env, levels=levels)
     worker = scenario.worker
-    if worker.autoscale and policy is None:
+    if not worker.autoscale:
+        policy = None
+    elif policy is None:
         policy = CeleryAutoscaler(worker.max_concurrency, worker.min_concurrency, worker.keepalive)
 
-    machine = Machine(env, scenario.machine.cores, scenario.machine.speed)
+    cores = 1 if worker.pool == "threads" else scenario.machine.cores  # the interpreter lock
+    machine = Machine(env, cores, scenario.machine.speed)
     broker = Broker(env, recorder, worker.prefetch_count, scenario.costs.deliver_s)
-    supervisor = Supervisor(env)
-    consumer = Consumer(
-        env,
-        scenario,
-        machine,
-        broker,
-        supervisor,
-        recorder,
-        policy if worker.autoscale else None,
-    )
-
-    env.process(_produce(env, scenario, Streams(scenario.run.seed, replication), broker, recorder))
-
-    def come_up() -> Generator[simpy.Event, Any, None]:
-        yield env.timeout(-start)
-        pool = PreforkPool(env, scenario, machine, supervisor, recorder, consumer)
-        consumer.start(pool)
-        yield from supervisor.run(pool)
-
-    env.process(come_up())
-    env.run(until=scenario.run.horizon_s or recorder.all_done)
+    streams = Streams(scenario.run.seed, replication)
+    env.process(_produce(env, scenario, streams, broker, recorder))
+    life = env.process(_worker(env, scenario, streams, machine, broker, recorder, policy))
+    env.run(until=scenario.run.horizon_s or recorder.all_done | life)
     return Result.of(
         scenario,
         replication=replication,
@@ -80,6 +76,45 @@ def simulate(
     )
 
 
+def _worker(
+    env: simpy.Environment,
+    scenario: Scenario,
+    streams: Streams,
+    machine: Machine,
+    broker: Broker,
+    recorder: Recorder,
+    policy: Policy | None,
+) -> Generator[simpy.Event, Any, None]:
+    """Come up at time zero, with the loop, consumer and pool of ``worker.pool``, and run."""
+    yield env.timeout(-env.now)
+    supervisor = Supervisor(env)
+    consumer: Consumer
+    pool: PreforkPool | InProcessPool
+    match scenario.worker.pool:
+        case "prefork":
+            consumer = Consumer(env, scenario, machine, broker, supervisor, recorder, policy)
+            pool = PreforkPool(env, scenario, machine, supervisor, recorder, consumer, streams)
+        case "threads" | "solo" as kind:
+            consumer = InProcessConsumer(
+                env, scenario, machine, broker, supervisor, recorder, policy
+            )
+            inline = ThreadsPool if kind == "threads" else SoloPool
+            pool = inline(env, scenario, machine, recorder, consumer)
+        case "gevent" | "eventlet" as kind:
+            hub = (GeventHub if kind == "gevent" else EventletHub)(env, scenario, machine)
+            supervisor = BlockingLoop(env, hub)
+            consumer = GreenConsumer(env, scenario, machine, broker, supervisor, recorder, policy)
+            green = GeventPool if kind == "gevent" else EventletPool
+            pool = green(env, scenario, machine, hub, recorder, consumer)
+    if scenario.worker.pool != "prefork":  # whose children wake the loop before it matters
+        Gossip(env, scenario, supervisor).start()
+    consumer.start(pool)
+    try:
+        yield from supervisor.run(pool)
+    except WorkerDied:
+        recorder.level(Level.PROCESSES, 0)
+
+
 def _produce(
     env: simpy.Environment, scenario: Scenario, streams: Streams, broker: Broker, recorder: Recorder
 ) -> Generator[simpy.Event, Any, None]:
@@ -88,8 +123,9 @@ def _produce(
     for times, (chosen, seconds) in zip(
         sent_times(scenario, streams), work(scenario, streams), strict=False
     ):
+        recorder.expect(chosen[: len(times)])
         for time, profile, row in zip(times.tolist(), chosen, seconds, strict=False):
             if time > env.now:
                 yield env.timeout(time - env.now)
-            broker.publish(Job(recorder.sent(profile), profiles[profile], row))
+            broker.publish(Job(recorder.sent(), profiles[profile], row))
     recorder.nothing_more_to_send()

@@ -91,12 +91,12 @@ class Supervisor:
             if not readable and not writing:
                 yield self._wait()
             for source in tuple(readable):
-                if source in readable:  # else its fd was closed meanwhile
-                    del readable[source]
+                if readable.pop(source, self) is self:
+                    continue  # its fd was closed meanwhile
+                if source.has_data():
+                    yield from source.handle()
                     if source.has_data():
-                        yield from source.handle()
-                        if source.has_data():
-                            readable[source] = None
+                        readable[source] = None
             if writing:
                 yield from pool.write()
 

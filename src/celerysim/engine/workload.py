@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from celerysim.engine.streams import BLOCK, Streams
-from celerysim.scenario.schema import Scenario
+from celerysim.scenario.schema import Scenario, StepKind
 
 
 class Kind(NamedTuple):
     """What all tasks of one profile share."""
 
     name: str
-    steps: tuple[bool, ...]  #: for each step, whether it computes (else it waits)
+    steps: tuple[StepKind, ...]
     rss_growth_kib: float
 
 
 def kinds(scenario: Scenario) -> tuple[Kind, ...]:
     """The profiles of a scenario, in the file's order."""
     return tuple(
-        Kind(name, tuple(step.is_cpu for step in profile.steps), profile.rss_growth_kib)
+        Kind(name, tuple(step.kind for step in profile.steps), profile.rss_growth_kib)
         for name, profile in scenario.tasks.profiles.items()
     )
 
 
-def work(scenario: Scenario, streams: Streams) -> Iterator[tuple[list[int], list[list[float]]]]:
+def work(
+    scenario: Scenario, streams: Streams
+) -> Iterator[tuple[list[int], Iterable[tuple[float, ...]]]]:
     """Blocks of tasks: for each task the index of its profile and the seconds of its steps.
 
     The rows of seconds are as long as the longest profile; places beyond a
@@ -54,5 +56,5 @@ def work(scenario: Scenario, streams: Streams) -> Iterator[tuple[list[int], list
                 if place < len(profile.steps):
                     mine = chosen == i
                     seconds[mine, place] = profile.steps[place].seconds.ppf(u[mine])
-        yield chosen.tolist(), seconds.tolist()
+        yield chosen.tolist(), zip(*(column.tolist() for column in seconds.T), strict=True)
         block += 1

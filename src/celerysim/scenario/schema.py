@@ -7,6 +7,7 @@ documentation, here and in the generated reference.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from itertools import pairwise
 from typing import Annotated, Literal, Self
 
@@ -99,31 +100,52 @@ Producer = Annotated[Batches | Rate | Poisson | Times, Field(discriminator="kind
 # --- tasks ------------------------------------------------------------------------------------
 
 
+class StepKind(IntEnum):
+    """What a task does in a step."""
+
+    IO = 0  #: waits, and lets others run
+    CPU = 1  #: computes
+    BLOCK = 2  #: waits without letting the other greenlets of its process run
+
+
 class Step(_Model):
     """One stretch of a task: computing or waiting. Exactly one field is given."""
 
     cpu_s: Seconds | None = None
-    """Seconds of CPU work, at machine speed 1; shares the cores with everything else."""
+    """Seconds of CPU work, at machine speed 1; shares the cores with everything else. Python code:
+    in a ``threads`` worker it holds the interpreter lock."""
     io_s: Seconds | None = None
     """Seconds of waiting that use no CPU: a sleep, a query, a request."""
+    block_s: Seconds | None = None
+    """Seconds of waiting in a call that is not patched for greenlets, such as a blocking database
+    driver: holds up a whole ``gevent`` or ``eventlet`` worker, and is like ``io_s`` elsewhere."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if (self.cpu_s is None) == (self.io_s is None):
+        if sum(seconds is not None for seconds in (self.cpu_s, self.io_s, self.block_s)) != 1:
             raise _refuse(
-                "a step is either cpu_s or io_s", "write { cpu_s = 0.1 } or { io_s = 1.5 }"
+                "a step is one of cpu_s, io_s and block_s",
+                "write { cpu_s = 0.1 }, { io_s = 1.5 } or { block_s = 0.2 }",
             )
         return self
 
     @property
+    def kind(self) -> StepKind:
+        """What the task does in this step."""
+        if self.cpu_s is not None:
+            return StepKind.CPU
+        return StepKind.IO if self.io_s is not None else StepKind.BLOCK
+
+    @property
     def is_cpu(self) -> bool:
         """Whether the step computes."""
-        return self.cpu_s is not None
+        return self.kind is StepKind.CPU
 
     @property
     def seconds(self) -> Seconds:
         """The step's duration."""
-        return self.cpu_s if self.cpu_s is not None else self.io_s  # type: ignore[return-value]
+        given = (self.cpu_s, self.io_s, self.block_s)
+        return next(seconds for seconds in given if seconds is not None)
 
 
 class Profile(_Model):
@@ -168,16 +190,21 @@ class Broker(_Model):
 
     kind: Literal["rabbitmq"] = "rabbitmq"
     """The transport modelled."""
+    gossiping_workers: Annotated[int, Field(ge=0, strict=True)] = 0
+    """Other workers with gossip on this broker. Each sends an event every two seconds, which wakes
+    this worker if it gossips too, and so lets waiting acknowledgements out (green, threads)."""
 
 
 class Worker(_Model):
     """One Celery worker: its command line and settings, under Celery's names and defaults."""
 
-    pool: Literal["prefork"] = "prefork"
+    pool: Literal["prefork", "gevent", "eventlet", "threads", "solo"] = "prefork"
     """``--pool``."""
+    hub: Literal["epoll", "poll", "select"] = "epoll"
+    """``GEVENT_BACKEND``, ``EVENTLET_HUB`` (environment): how a green hub waits."""
     concurrency: Count = 4
-    """``--concurrency``: child processes; ignored when ``autoscale`` is given. (Celery's default is
-    the machine's number of cores.)"""
+    """``--concurrency``: child processes, greenlets or threads (``solo`` always has one); ignored
+    when ``autoscale`` is given. (Celery's default is the machine's number of cores.)"""
     autoscale: tuple[Count, Annotated[int, Field(ge=0, strict=True)]] | None = None
     """``--autoscale``: [max, min]."""
     keepalive: Positive = 30.0
@@ -201,6 +228,13 @@ class Worker(_Model):
     """``--soft-time-limit``: seconds from acceptance; raises inside the task."""
     proc_alive_timeout: Positive = 4.0
     """``worker_proc_alive_timeout``: a child not up after this many seconds is killed."""
+    gossip: bool = True
+    """Unless ``--without-gossip``: receive the events of all workers on the broker."""
+    heartbeat: bool = True
+    """Unless ``--without-heartbeat``: send an event every two seconds."""
+    idealised: bool = False
+    """No setting of Celery's: acknowledge at once, without the lag of the green and thread pools
+    (whose acknowledgements wait until the worker's loop turns for another reason)."""
 
     @field_validator("autoscale")
     @classmethod
@@ -269,29 +303,47 @@ class Costs(_Model):
     deliver_s: Duration = 0.0005
     """Wall: from the broker having a message, with the prefetch window open, to its frames being
     readable by the worker."""
-    receive_s: Duration = 0.0003
-    """Supervisor: one message from its frames to the log line "received" and the hand-over."""
-    dispatch_s: Duration = 0.0001
+    receive_s: Duration = 0.000_33
+    """Supervisor: one message from its frames to the log line "received" and the hand-over
+    (0.25 ms: 0.54 after a pause, 0.15 in a burst), and the turn of the loop (0.08 ms)."""
+    dispatch_s: Duration = 0.000_04
     """Supervisor: writing one job into a child's pipe."""
-    accept_s: Duration = 0.0001
-    """Supervisor: handling one child's message that it accepted a job, the ack included."""
-    result_s: Duration = 0.0002
-    """Supervisor: handling one result."""
-    fork_s: Duration = 0.025
-    """Supervisor: one fork, ``gc.collect()`` included; nothing else happens meanwhile."""
-    reap_s: Duration = 0.02
-    """Wall, supervisor: reaping one exited child; ``process_flush_queues`` waits 10 ms, twice
-    (celery/concurrency/asynpool.py)."""
-    child_start_s: Duration = 0.006
+    accept_s: Duration = 0.000_15
+    """Supervisor: handling one child's message that it accepted a job, the ack and the turn of the
+    loop included."""
+    result_s: Duration = 0.000_16
+    """Supervisor: handling one result, the turn of the loop included."""
+    fork_s: Duration = 0.03
+    """Supervisor: one fork, nine tenths of it ``gc.collect()``; nothing else happens meanwhile.
+    Grows with the app: 24 to 32 ms for a minimal one."""
+    reap_s: Duration = 0.0205
+    """Wall, supervisor: reaping one exited child. ``process_flush_queues`` waits 10 ms for a pipe
+    that never closes, twice (celery/concurrency/asynpool.py)."""
+    child_start_s: Duration = 0.005
     """Child: from its fork until it reports that it is up."""
-    child_accept_s: Duration = 0.0003
-    """Child: waking up, reading a job and reporting that it accepted it."""
+    child_accept_s: Duration = 0.000_26
+    """Child: waking up, reading a job, reporting that it accepted it, and beginning it."""
     child_report_s: Duration = 0.0003
     """Child: logging and sending the result after a task."""
-    child_term_s: Duration = 0.0005
+    child_term_s: Duration = 0.000_25
     """Child: from SIGTERM to its message that it is leaving."""
-    child_exit_s: Duration = 0.008
+    child_exit_s: Duration = 0.005
     """Wall: from the second SIGTERM, or the end of the process, to the supervisor's sentinel."""
+    task_s: Duration = 0.0001
+    """Green, threads, solo: starting a task and handling its end in the worker's own process."""
+    backend_s: Duration = 0.0013
+    """Green: making the result backend anew at the end of each task, because it is kept for each
+    thread (celery/app/base.py: Celery.backend) and a greenlet counts as one. It reads the metadata
+    of all installed distributions, about 20 microseconds each."""
+    hub_wakeup_s: Duration = 0.000_02
+    """Green: one turn of the hub (validation/green_hubs)."""
+    hub_waiting_s: Duration = 0.000_000_25
+    """Green: added to a turn of the hub for each greenlet in ``io_s``, with ``worker.hub`` ``poll``
+    or ``select`` (as if each waited for a socket); ``epoll`` does not grow."""
+    exit_missed_share: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.0
+    """Share of exits whose event the supervisor handles before the kernel lets it reap the child.
+    The child then stays in the pool until something else maintains it (at most 5 s): 0.26 to 0.5
+    on a small virtual machine, none seen in logs of a machine with real cores."""
     child_rss_kib: Duration = 60_000.0
     """Resident memory of a child that has just started (KiB)."""
 

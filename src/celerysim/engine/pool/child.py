@@ -25,12 +25,17 @@ from celerysim.engine.machine import Machine, Work
 from celerysim.engine.recorder import Recorder
 from celerysim.engine.supervisor import Source, Supervisor
 from celerysim.history import Outcome
-from celerysim.scenario.schema import Scenario
+from celerysim.scenario.schema import Scenario, StepKind
 
 #: ``billiard/pool.py: Worker._do_exit`` sleeps this long for the supervisor's second signal.
 DEATH_SLEEP_S = 1.0
 #: ``GUARANTEE_MESSAGE_CONSUMPTION_RETRY_INTERVAL`` of billiard/pool.py.
 RESULT_RETRY_S = 0.1
+#: The kernel closes a process's files, the sentinel too, this much before it can be waited for.
+#: (Well below a millisecond in validation/costs; the length matters less than that it is there.)
+ZOMBIE_LAG_S = 0.0001
+
+CPU = StepKind.CPU  # looked up once: it is compared in every step
 
 
 class Message(Enum):
@@ -62,6 +67,7 @@ class Child:
         recorder: Recorder,
         number: int,
         slot: int,
+        exit_missed: bool = False,
     ) -> None:
         self._env = env
         self._worker = scenario.worker
@@ -75,12 +81,14 @@ class Child:
         self.active = 0  #: jobs the supervisor knows it accepted and has no result of
         self.results_read = 0  #: results the supervisor has read (``on_ready_counter``)
         self.running: Job | None = None
-        self.exited = False  #: the process has ended; its exit may not have been reaped
+        self.closed = False  #: its files are closed: the sentinel can be read
+        self.exited = False  #: it can be waited for; its exit may not have been reaped
         self.output: Source  #: its pipe, as the supervisor reads it
         self.sentinel: Source  #: its exit, as the supervisor sees it
+        self._exit_missed = exit_missed
         self._pipe: deque[Job] = deque()  # written by the supervisor, not yet read
-        self._wake: simpy.Event | None = None
-        self._work: Work | None = None  # under way
+        self._asleep = False  # waiting for its pipe
+        self._work: Work | None = None  # under way, or what it will begin with when woken
         self._dying = False
 
     def start(self, output: Source, sentinel: Source, *, up: bool = False) -> None:
@@ -92,9 +100,10 @@ class Child:
     def give(self, job: Job) -> None:
         """The supervisor has written ``job`` to the pipe."""
         self._pipe.append(job)
-        if self._wake is not None:
-            self._wake.succeed()
-            self._wake = None
+        if self._asleep:
+            self._asleep = False
+            assert self._work is not None
+            self._machine.begin(self._work, self._costs.child_accept_s)
 
     def signal(self, signal: Signal) -> None:
         """Deliver a signal. A process that is being torn down no longer notices."""
@@ -131,8 +140,11 @@ class Child:
                 yield gone
             except simpy.Interrupt:
                 continue  # signalled a second time in the instant of its death
-        self.exited = True
+        self.closed = True
         self._supervisor.notify(self.sentinel)
+        if self._exit_missed:
+            yield self._env.timeout(ZOMBIE_LAG_S)
+        self.exited = True
 
     def _work_loop(self) -> Generator[simpy.Event, Any, None]:
         """``Worker.workloop``: until its time has come."""
@@ -140,12 +152,13 @@ class Child:
         completed = 0
         rss_kib = costs.child_rss_kib
         while True:
-            if not self._pipe:
-                self._wake = self._env.event()
-                yield self._wake
-            job = self._pipe.popleft()
-            if costs.child_accept_s:
+            if self._pipe:
                 yield self._compute(costs.child_accept_s)
+            else:
+                self._asleep = True
+                self._work = Work(self._env)
+                yield self._work
+            job = self._pipe.popleft()
             self._send(Message.ACK, job)
             yield from self._run(job)
             if costs.child_report_s:
@@ -165,8 +178,8 @@ class Child:
         self._recorder.started(job.index, self.number)
         self.running = job
         try:
-            for computes, seconds in zip(job.kind.steps, job.seconds, strict=False):
-                yield self._compute(seconds) if computes else self._env.timeout(seconds)
+            for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
+                yield self._compute(seconds) if kind is CPU else self._env.timeout(seconds)
         except simpy.Interrupt as interrupt:
             self._stop_work()
             if interrupt.cause is not Signal.USR1:
@@ -182,10 +195,11 @@ class Child:
         return self._work
 
     def _stop_work(self) -> None:
-        """The signal ends what was being computed."""
-        if self._work is not None:
+        """The signal ends what was being computed, or the sleep."""
+        if self._work is not None and not self._asleep:
             self._machine.withdraw(self._work)
-            self._work = None
+        self._asleep = False
+        self._work = None
 
     def _send(self, message: Message, job: Job | None = None) -> None:
         self.messages.append((message, job))

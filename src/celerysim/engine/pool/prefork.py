@@ -24,6 +24,7 @@ to one child, or done.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 
 import simpy
@@ -33,6 +34,7 @@ from celerysim.engine.machine import Machine
 from celerysim.engine.pool.base import PoolEvents
 from celerysim.engine.pool.child import Child, Message, Signal
 from celerysim.engine.recorder import Recorder
+from celerysim.engine.streams import BLOCK, Streams
 from celerysim.engine.supervisor import Activity, Supervisor
 from celerysim.history import Level, Outcome
 from celerysim.scenario.schema import Scenario
@@ -54,6 +56,7 @@ class PreforkPool:
         supervisor: Supervisor,
         recorder: Recorder,
         events: PoolEvents,
+        streams: Streams,
     ) -> None:
         self._env = env
         self._scenario = scenario
@@ -64,13 +67,14 @@ class PreforkPool:
         self._supervisor = supervisor
         self._recorder = recorder
         self._events = events
+        self._streams = streams
         self._target = scenario.worker.min_concurrency
-        self._semaphore = _Semaphore(self._target)
+        self._semaphore = _Semaphore(self._target, self._apply_async)
         self._children: list[Child] = []  # oldest first; exited ones until they are reaped
         self._forked = 0
         self._outbound: deque[Job] = deque()
         self._cache: dict[int, Job] = {}  # jobs handed over and without a result, by task
-        self._inqueues: dict[int, Child] = {}  # by slot: children that are up
+        self._inqueues: dict[int, Child] = {}  # children that are up, by slot and in its order
         self._busy: set[Child] = set()
         for _ in range(self._target):
             self._create_child(up=True)
@@ -89,7 +93,7 @@ class PreforkPool:
 
     def process_task(self, job: Job) -> None:
         """Hand a job to the pool when the semaphore allows it."""
-        self._semaphore.acquire(partial(self._apply_async, job))
+        self._semaphore.acquire(job)
 
     def grow(self, n: int) -> None:
         """Raise the target; nothing is forked yet."""
@@ -133,8 +137,7 @@ class PreforkPool:
 
     def write(self) -> Activity:
         """Write one job to each child that can take one."""
-        for slot in sorted(self._inqueues):
-            child = self._inqueues[slot]
+        for child in tuple(self._inqueues.values()):
             if self._fair and child in self._busy:
                 continue
             if not self._outbound:
@@ -164,6 +167,7 @@ class PreforkPool:
             self._recorder,
             self._forked,
             slot,
+            self._exit_is_missed(self._forked),
         )
         self._children.append(child)
         self._recorder.forked(child.number)
@@ -173,6 +177,18 @@ class PreforkPool:
             self._supervisor.call_later(
                 self._worker.proc_alive_timeout, partial(self._verify_alive, child)
             )
+
+    def _exit_is_missed(self, number: int) -> bool:
+        """Whether the event of this child's exit will come before it can be reaped.
+
+        ``_event_process_exit`` has then given up watching it, and it stays in the pool until
+        something else maintains the pool.
+        """
+        share = self._costs.exit_missed_share
+        if not share:
+            return False
+        block, place = divmod(number, BLOCK)
+        return bool(self._streams.uniform("exit", block)[place] < share)
 
     def _verify_alive(self, child: Child) -> Activity:
         """A child that has not reported after ``proc_alive_timeout`` is killed."""
@@ -222,6 +238,7 @@ class PreforkPool:
             self._on_ready(child, job)
         elif message is Message.UP:
             self._inqueues[child.slot] = child
+            self._inqueues = dict(sorted(self._inqueues.items()))
             self._recorder.up(child.number)
         else:
             child.signal(Signal.TERM)  # on_death: the second signal ends it
@@ -303,7 +320,7 @@ class _Sentinel:
         self._tracked = True
 
     def has_data(self) -> bool:
-        return self._tracked and self._child.exited
+        return self._tracked and self._child.closed
 
     def handle(self) -> Activity:
         self._tracked = False  # _untrack_child_process
@@ -314,23 +331,24 @@ class _Semaphore:
     """``kombu/asynchronous/semaphore.py: LaxBoundedSemaphore``, to the letter.
 
     Lax: freeing more often than taking is allowed, and a waiter is then let in
-    above the bound.
+    above the bound. ``enter`` is called with each job that is let in.
     """
 
-    def __init__(self, value: int) -> None:
+    def __init__(self, value: int, enter: Callable[[Job], None]) -> None:
         self._initial = self._value = value
-        self._waiting: deque[partial[None]] = deque()
+        self._enter = enter
+        self._waiting: deque[Job] = deque()
 
-    def acquire(self, callback: partial[None]) -> None:
+    def acquire(self, job: Job) -> None:
         if self._value <= 0:
-            self._waiting.append(callback)
+            self._waiting.append(job)
         else:
             self._value -= 1
-            callback()
+            self._enter(job)
 
     def release(self) -> None:
         if self._waiting:
-            self._waiting.popleft()()
+            self._enter(self._waiting.popleft())
         else:
             self._value = min(self._value + 1, self._initial)
 

@@ -1,0 +1,78 @@
+"""What wakes an idle worker: its own timers, and the events on the broker.
+
+Models the ``Heart`` and ``Gossip`` steps of the consumer (``celery/worker/
+heartbeat.py``, ``celery/worker/consumer/gossip.py``, 5.6.3) and the AMQP
+heartbeat (``celery/worker/loops.py: _enable_amqheartbeats``), as far as they turn
+the worker's loop, which is what lets acknowledgements out that nothing else wakes
+it for. A worker with heartbeat sends an event every two seconds; a worker with
+gossip receives those of all workers, its own among them, as frames on the
+connection its messages come from.
+
+Leaves out: what the frames say, the CPU time they take, ``--without-mingle``
+(which only shortens the start). The other workers' events are spread evenly over
+the two seconds; in reality their phases are those of the workers' starts.
+"""
+
+from __future__ import annotations
+
+import simpy
+
+from celerysim.engine.supervisor import Activity, Supervisor
+from celerysim.scenario.schema import Scenario
+
+#: ``Heart.interval``, ``Gossip.interval``.
+HEARTBEAT_EVERY_S = 2.0
+PERIODIC_EVERY_S = 5.0
+#: RabbitMQ's proposal of 60 seconds (below Celery's 120) over ``hbrate`` 2.0.
+AMQP_HEARTBEAT_EVERY_S = 30.0
+
+
+class Gossip:
+    """Event frames to be read; a :class:`~celerysim.engine.supervisor.Source`."""
+
+    def __init__(self, env: simpy.Environment, scenario: Scenario, supervisor: Supervisor) -> None:
+        self._env = env
+        self._worker = scenario.worker
+        self._others = scenario.broker.gossiping_workers
+        self._deliver_s = scenario.costs.deliver_s
+        self._supervisor = supervisor
+        self._frames = 0
+
+    def start(self) -> None:
+        """Set the timers; the other workers are there already."""
+        self._supervisor.call_repeatedly(AMQP_HEARTBEAT_EVERY_S, self._only_wake)
+        if self._worker.heartbeat:
+            self._supervisor.call_repeatedly(HEARTBEAT_EVERY_S, self._send_heartbeat)
+        if self._worker.gossip:
+            self._supervisor.call_repeatedly(PERIODIC_EVERY_S, self._only_wake)
+            for k in range(1, self._others + 1):
+                self._env.process(self._other(HEARTBEAT_EVERY_S * k / (self._others + 1)))
+
+    def has_data(self) -> bool:
+        """Whether a frame can be read."""
+        return self._frames > 0
+
+    def handle(self) -> Activity:
+        """Read one frame."""
+        self._frames -= 1
+        yield from ()
+
+    def _send_heartbeat(self) -> Activity:
+        if self._worker.gossip:
+            arrival = self._env.timeout(self._deliver_s)
+            arrival.callbacks.append(lambda _: self._arrive())
+        yield from ()
+
+    def _only_wake(self) -> Activity:
+        yield from ()
+
+    def _other(self, phase_s: float) -> Activity:
+        """Another worker: a heartbeat every two seconds."""
+        yield self._env.timeout(phase_s)
+        while True:
+            self._arrive()
+            yield self._env.timeout(HEARTBEAT_EVERY_S)
+
+    def _arrive(self) -> None:
+        self._frames += 1
+        self._supervisor.notify(self)
