@@ -171,6 +171,14 @@ def models(as_json: Json = False) -> None:
     _show(found, models_report(found), as_json)
 
 
+@app.command(epilog="Example: celerysim fields > scenario.md")
+def fields() -> None:
+    """Print every field of a scenario file: type, default, meaning (Markdown)."""
+    from celerysim.scenario.reference import markdown
+
+    typer.echo(markdown(), nl=False)
+
+
 def _show(data: Any, text: str, as_json: bool) -> None:
     typer.echo(json.dumps(data, indent=2) if as_json else text)
 
