@@ -161,6 +161,39 @@ def replay(
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example: celerysim conform worker.log yesterday.log.gz")
+def conform(
+    logs: Annotated[list[str], typer.Argument(help="Worker logs (plain or .gz).")],
+    keepalive: Keepalive = 30.0,
+    tie_ms: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="MS",
+            help="A result may be read this long after it was logged.",
+        ),
+    ] = 2.0,
+    as_json: Json = False,
+) -> None:
+    """Decide whether logs are possible for a Celery worker as modelled.
+
+    Exit code: 0 all accepted, 1 some rejected, 2 a log cannot be used.
+    """
+    from celerysim.conform import Limits
+    from celerysim.conform import conform as check
+    from celerysim.report import conform_report
+    from celerysim.trace import read_log
+
+    limits = Limits(tie_s=tie_ms / 1000)
+    with _errors():
+        verdicts = [
+            check(read_log(log), source=log, keepalive=keepalive, limits=limits) for log in logs
+        ]
+    _show([verdict.as_json() for verdict in verdicts], conform_report(verdicts), as_json)
+    if not all(verdict.accepted for verdict in verdicts):
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example: celerysim models")
 def models(as_json: Json = False) -> None:
     """List the scenarios that come with celerysim."""

@@ -71,6 +71,7 @@ SCALE_DTYPE = np.dtype(
         ("trigger", np.int8),  # a Trigger
         ("processes", np.int32),  # the pool's target before the change (-1: not known)
         ("reserved", np.int32),  # the autoscaler's qty at that moment (-1: not known)
+        ("received", np.int32),  # messages received before it: its place among "received" lines
     ]
 )
 CHILD_DTYPE = np.dtype(

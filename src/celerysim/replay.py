@@ -115,7 +115,8 @@ def scale_events(history: History, policy: CeleryAutoscaler) -> Table:
     ]
     heapify(agenda)
     state = ScaleState(policy.min_concurrency, 0, None)
-    found: list[tuple[float, int, int, int, int]] = []
+    found: list[tuple[float, int, int, int, int, int]] = []
+    messages = 0
     while agenda and agenda[0][0] <= history.end:
         time, kind = heappop(agenda)
         processes, reserved, _ = state
@@ -124,12 +125,13 @@ def scale_events(history: History, policy: CeleryAutoscaler) -> Table:
             continue
         if kind == message:
             reserved += 1
+            messages += 1
         else:
             heappush(agenda, (time + policy.keepalive, timer))
         decision = policy(ScaleState(processes, reserved, state.last_scale_up), time)
         if decision.change:
             trigger = Trigger.MESSAGE if kind == message else Trigger.TIMER
-            found.append((time, decision.change, trigger, processes, reserved))
+            found.append((time, decision.change, trigger, processes, reserved, messages))
         state = ScaleState(processes + decision.change, reserved, decision.last_scale_up)
     return table(SCALE_DTYPE, found)
 
@@ -143,7 +145,7 @@ def _rows(events: Table) -> list[dict[str, Any]]:
             "processes": processes,
             "reserved": reserved,
         }
-        for time, change, trigger, processes, reserved in events.tolist()
+        for time, change, trigger, processes, reserved, _ in events.tolist()
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from celerysim.conform import Verdict
 from celerysim.metrics import STATISTICS
 from celerysim.puzzle import PUBLISHED, Puzzle
 from celerysim.replay import Pair, Replay
@@ -108,6 +109,28 @@ def replay_report(source: str, verdict: Replay) -> str:
     if verdict.lost:
         text += f"; the log shows {verdict.lost} lost task(s)"
     return "\n".join([source, "", *columns(rows), "", text])
+
+
+def conform_report(verdicts: Sequence[Verdict]) -> str:
+    """A line for each log, and for a rejected one what no order explains."""
+    lines = []
+    for verdict in verdicts:
+        word = "accepted" if verdict.accepted else "REJECTED"
+        lines.append(
+            f"{word}  {verdict.file}  ({verdict.scale_lines} scale lines, "
+            f"{verdict.ambiguous} ambiguous)"
+        )
+        if verdict.first_violation is not None:
+            found = verdict.first_violation
+            lines.append(f'    at {found["time"]:.3f} s after "ready": {found["line"]}')
+            for state in found["states_before"]:
+                last = state["last_scale_up"]
+                reserved = " or ".join(map(str, state["reserved"]))
+                lines.append(
+                    f"    before it: {state['processes']} processes, {reserved} reserved, "
+                    f"last scale-up {'never' if last is None else f'at {last:.3f} s'}"
+                )
+    return "\n".join(lines)
 
 
 def models_report(descriptions: Mapping[str, str]) -> str:

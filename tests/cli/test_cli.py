@@ -99,9 +99,7 @@ def test_run_reports_the_agreed_keys() -> None:
         "forks", "scale_ups", "scale_downs", "tasks", "lost", "throughput_per_s", "sojourn_s",
         "runtime_s",
     } <= set(one)  # fmt: skip
-    several = printed_json(
-        "run", "puzzle", "--set", "producer.max_tasks=40", "--replications", "3"
-    )
+    several = printed_json("run", "puzzle", "--set", "producer.max_tasks=40", "--replications", "3")
     assert several.keys() == one.keys()
     assert set(several["forks"]) == {"mean", "ci95", "values"}
     assert len(several["sojourn_s"]["p95"]["values"]) == 3
@@ -131,6 +129,25 @@ def test_run_takes_a_file_and_its_seed(tmp_path: Path) -> None:
     one, same, other = (printed_json("run", path, "--seed", str(seed)) for seed in (1, 1, 2))
     assert one == same
     assert one["sojourn_s"] != other["sojourn_s"]
+
+
+# --- conform ---
+
+
+def test_conform_accepts_what_a_run_writes_and_rejects_what_is_altered(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.log", tmp_path / "bad.log"
+    assert run("run", "puzzle", "--log", good).exit_code == 0
+    lines = good.read_text().splitlines(keepends=True)
+    bad.write_text("".join(line for line in lines if "Scaling down" not in line))
+    (accepted,) = printed_json("conform", good)
+    assert accepted["accepted"] is True
+    assert accepted["scale_lines"] == 40
+    assert set(accepted) == {"file", "accepted", "scale_lines", "ambiguous", "first_violation"}
+    both = run("conform", good, bad)
+    assert both.exit_code == 1
+    assert "REJECTED" in both.stdout
+    assert "before it: 4 processes, 1 reserved" in both.stdout
+    assert run("conform", tmp_path / "missing.log").exit_code == 2
 
 
 # --- bad input: one clear message, exit code 2, no traceback ---

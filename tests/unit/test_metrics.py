@@ -29,7 +29,7 @@ def history(**changes: Any) -> History:
         (0, 2.0, 2.5, 5.0, 9.0, 1, Outcome.LOST, 1),
         (0, 3.0, NAN, NAN, NAN, -1, Outcome.QUEUED, 0),
     ]
-    scale_events = [(1.0, 2, 0, 0, 2), (3.0, -1, 1, 2, 1), (4.0, 1, 0, 1, 2)]
+    scale_events = [(1.0, 2, 0, 0, 2, 1), (3.0, -1, 1, 2, 1, 2), (4.0, 1, 0, 1, 2, 3)]
     children = [(1, 0.0, 0.1, NAN, NAN, 2, 3.0), (2, 2.0, 2.1, 4.0, 6.0, 0, 0.0)]
     fields: dict[str, Any] = {
         "tasks": table(TASK_DTYPE, tasks),
