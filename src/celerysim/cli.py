@@ -156,7 +156,7 @@ def replay(
         history = read_log(log)
         verdict = replay_log(history, keepalive=keepalive)
     _show(verdict.as_json(), replay_report(log, verdict), as_json)
-    _draw(plot, history, log)
+    _draw(plot, history, Path(log).name)
     if not verdict.equal:
         raise typer.Exit(1)
 

@@ -116,6 +116,29 @@ class History:
         """Child processes created, the initial ones included."""
         return len(self.children)
 
+    def lives(self) -> tuple[Floats, Floats]:
+        """For each child, when it was born and when it was gone, within the run; seconds.
+
+        A log shows neither fork nor exit of most children: there, a life lasts from the
+        child's first task to the end of its last one.
+        """
+        children, tasks = self.children, self.tasks
+        born = children["forked"].copy()
+        died = np.where(np.isnan(children["exited"]), self.end, children["exited"])
+        place = {number: i for i, number in enumerate(children["number"].tolist())}
+        first = np.full(len(children), np.inf)
+        last = np.full(len(children), -np.inf)
+        for number, started, finished in tasks[["child", "started", "finished"]].tolist():
+            i = place.get(number)
+            if i is not None:
+                first[i] = min(first[i], started)
+                last[i] = max(last[i], finished)
+        unknown = np.isnan(born)
+        born[unknown] = np.clip(first[unknown], self.start, self.end)
+        unknown &= np.isnan(children["exited"])
+        died[unknown] = np.clip(last[unknown], born[unknown], self.end)
+        return born, died
+
     def count(self, outcome: Outcome) -> int:
         """Number of tasks that ended (or stand) as ``outcome``."""
         return int(np.count_nonzero(self.tasks["outcome"] == outcome))

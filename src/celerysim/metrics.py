@@ -85,10 +85,8 @@ def durations(seconds: Floats) -> dict[str, float | None]:
 
 def child_life(history: History) -> tuple[Floats, Floats]:
     """For each child, the seconds it lived within the run and the seconds it spent in tasks."""
-    children = history.children
-    born = np.nan_to_num(children["forked"], nan=history.start)
-    died = np.nan_to_num(children["exited"], nan=history.end)
-    return np.maximum(died - born, 0.0), children["busy_s"]
+    born, died = history.lives()
+    return np.maximum(died - born, 0.0), history.children["busy_s"]
 
 
 def over_replications(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -45,20 +45,20 @@ def save(figure: Figure, path: Path) -> None:
 def run_picture(history: History, title: str = "") -> Figure:
     """Children as bars over time (busy, idle, starting, leaving), scale events, and the queue."""
     children = history.children
-    lanes = _lanes(history)
+    born, died = history.lives()
+    lanes = _lanes(born, died)
     rows = int(lanes.max(initial=0)) + 1
     figure = _figure(12.0, min(3.2 + 0.28 * rows + 2.0, 14.0))
     top, bottom = figure.subplots(
         2, 1, sharex=True, gridspec_kw={"height_ratios": [max(rows * 0.28, 1.6) + 0.6, 2.0]}
     )
-    born = np.nan_to_num(children["forked"], nan=history.start)
-    died = np.nan_to_num(children["exited"], nan=history.end)
-    up = np.nan_to_num(children["up"], nan=0.0)
+    up = children["up"]
     leaving = children["terminated"]
     lane_of = {int(n): int(lane) for n, lane in zip(children["number"], lanes, strict=True)}
 
     _bars(top, lanes, born, died, IDLE, "idle")
-    _bars(top, lanes, born, np.maximum(up, born), STARTING, "starting", edge=1.2)
+    known = up > born
+    _bars(top, lanes[known], born[known], up[known], STARTING, "starting", edge=1.2)
     gone = ~np.isnan(leaving)
     _bars(top, lanes[gone], leaving[gone], died[gone], LEAVING, "leaving", edge=1.2)
     tasks = history.tasks
@@ -180,13 +180,10 @@ def _gathered(history: History, sign: int) -> list[tuple[float, int]]:
     return found
 
 
-def _lanes(history: History) -> NDArray[np.intp]:
+def _lanes(born: Floats, died: Floats) -> NDArray[np.intp]:
     """For each child, the lowest place free when it was forked: bars never overlap."""
-    children = history.children
-    born = np.nan_to_num(children["forked"], nan=history.start)
-    died = np.nan_to_num(children["exited"], nan=history.end)
     free_from: list[float] = []
-    lanes = np.zeros(len(children), dtype=np.intp)
+    lanes = np.zeros(len(born), dtype=np.intp)
     for i in np.argsort(born, kind="stable"):
         lane = next((k for k, t in enumerate(free_from) if t <= born[i]), len(free_from))
         if lane == len(free_from):
