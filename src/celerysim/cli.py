@@ -194,6 +194,26 @@ def conform(
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example: celerysim inspect worker.log.gz --plot worker.png")
+def inspect(
+    log: Annotated[str, typer.Argument(help="A worker log (plain or .gz); - for standard input.")],
+    worker: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read only this worker's lines.")
+    ] = None,
+    as_json: Json = False,
+    plot: Plot = None,
+) -> None:
+    """Show what happened in a worker log, in numbers and in plain words."""
+    from celerysim.inspection import inspect as inspect_history
+    from celerysim.inspection import inspection_report, picture, read_observed
+
+    with _errors():
+        found = inspect_history(read_observed(log, worker=worker))
+    _show(found.as_json(), inspection_report(log, found), as_json)
+    if plot is not None:
+        _save(plot, lambda: picture(found, Path(log).name))
+
+
 @app.command(epilog="Example: celerysim models")
 def models(as_json: Json = False) -> None:
     """List the scenarios that come with celerysim."""
@@ -219,10 +239,16 @@ def _show(data: Any, text: str, as_json: bool) -> None:
 def _draw(path: Path | None, history: Any, title: str) -> None:
     if path is None:
         return
-    from celerysim.plots import run_picture, save
+    from celerysim.plots import run_picture
+
+    _save(path, lambda: run_picture(history, title))
+
+
+def _save(path: Path, draw: Callable[[], Any]) -> None:
+    from celerysim.plots import save
 
     with _errors():
-        save(run_picture(history, title), path)
+        save(draw(), path)
     typer.echo(f"picture: {path}", err=True)
 
 

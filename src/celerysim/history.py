@@ -125,15 +125,17 @@ class History:
         children, tasks = self.children, self.tasks
         born = children["forked"].copy()
         died = np.where(np.isnan(children["exited"]), self.end, children["exited"])
-        place = {number: i for i, number in enumerate(children["number"].tolist())}
+        unknown = np.isnan(born)
+        if not unknown.any():
+            return born, died
+        order = np.argsort(children["number"], kind="stable")
+        place = np.searchsorted(children["number"][order], tasks["child"], side="right") - 1
+        place = order[np.maximum(place, 0)]
+        ran = children["number"][place] == tasks["child"]
         first = np.full(len(children), np.inf)
         last = np.full(len(children), -np.inf)
-        for number, started, finished in tasks[["child", "started", "finished"]].tolist():
-            i = place.get(number)
-            if i is not None:
-                first[i] = min(first[i], started)
-                last[i] = max(last[i], finished)
-        unknown = np.isnan(born)
+        np.fmin.at(first, place[ran], tasks["started"][ran])
+        np.fmax.at(last, place[ran], tasks["finished"][ran])
         born[unknown] = np.clip(first[unknown], self.start, self.end)
         unknown &= np.isnan(children["exited"])
         died[unknown] = np.clip(last[unknown], born[unknown], self.end)

@@ -150,6 +150,21 @@ def test_conform_accepts_what_a_run_writes_and_rejects_what_is_altered(tmp_path:
     assert run("conform", tmp_path / "missing.log").exit_code == 2
 
 
+# --- inspect ---
+
+
+def test_inspect_tells_in_words_and_as_data(tmp_path: Path) -> None:
+    log, picture = tmp_path / "worker.log", tmp_path / "worker.png"
+    assert run("run", "puzzle", "--log", log).exit_code == 0
+    result = run("inspect", log, "--plot", picture)
+    assert result.exit_code == 0
+    assert "the pool shrinks and regrows every 30.4 s" in result.stdout
+    assert picture.stat().st_size > 20_000
+    data = printed_json("inspect", log)
+    assert data["forks"] == 31
+    assert "churn" in [finding["name"] for finding in data["findings"]]
+
+
 # --- bad input: one clear message, exit code 2, no traceback ---
 
 

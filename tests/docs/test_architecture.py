@@ -24,9 +24,16 @@ ALLOWED = {
     "export": FOUNDATION | {"result"},
     "plots": FOUNDATION,
     "trace": FOUNDATION,
+    "inspection": FOUNDATION | {"trace", "metrics", "report", "plots"},
+    "record": FOUNDATION | {"scenario", "engine", "trace"},
 }
 #: Modules that nobody outside these packages may load.
-CONFINED = {"matplotlib": {"plots"}, "typer": {"cli"}, "simpy": {"engine"}, "rich": {"progress"}}
+CONFINED = {
+    "matplotlib": {"plots", "inspection", "sweep"},
+    "typer": {"cli"},
+    "simpy": {"engine"},
+    "rich": {"progress"},
+}
 
 
 def imports(path: Path) -> set[str]:

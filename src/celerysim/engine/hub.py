@@ -11,9 +11,10 @@ computation. What has become ready meanwhile runs in each library's own order:
 - eventlet 0.41 (:class:`EventletHub`): due timers by their time, time-outs and
   new greenlets (timers of zero seconds) among them, then the socket.
 
-Leaves out: sockets other than the broker's (a task's ``io_s`` is a timer), the
-millisecond to which both round ``epoll``'s time-out, gevent's look at the clock
-after every 50 callbacks.
+Both hand ``epoll`` whole milliseconds, rounded up, so a timer may run that much late.
+
+Leaves out: sockets other than the broker's (a task's ``io_s`` is a timer),
+gevent's look at the clock after every 50 callbacks.
 Invariant: one greenlet runs at a time, until it waits.
 """
 
@@ -134,7 +135,9 @@ class Hub(ABC):
         if not self._readable and until > self._env.now:
             self._poll = poll = self._env.event()
             if until < float("inf"):
-                alarm = self._env.timeout(until - self._env.now)
+                # ev_epoll.c: EV_TS_TO_MSEC; select.epoll.poll rounds up, too
+                milliseconds = int((until - self._env.now) * 1e3 + 0.9999)
+                alarm = self._env.timeout(milliseconds / 1e3)
                 alarm.callbacks.append(lambda _: self._wake(poll))
             yield poll
         cost = self._wakeup_s + self._waiting_s * self._sleeping

@@ -9,6 +9,8 @@ task. Limits that only child processes have (``max_tasks_per_child``,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import simpy
 
 from celerysim.engine.consumer import Consumer
@@ -24,7 +26,7 @@ from celerysim.scenario.schema import Scenario, StepKind
 MAIN_PROCESS = 0
 
 
-class InProcessPool:
+class InProcessPool(ABC):
     """A pool in the worker's own process; a :class:`~celerysim.engine.pool.base.Pool`."""
 
     def __init__(
@@ -38,7 +40,7 @@ class InProcessPool:
     ) -> None:
         self._env = env
         self._worker = scenario.worker
-        self._task_s = scenario.costs.task_s
+        self._costs = scenario.costs
         self._backend_s = 0.0  # green pools only
         self._machine = machine
         self._recorder = recorder
@@ -51,9 +53,9 @@ class InProcessPool:
         """``BasePool.num_processes``: the limit."""
         return self._limit
 
+    @abstractmethod
     def process_task(self, job: Job) -> None:
         """Take a job that was received; :meth:`hold` follows."""
-        raise NotImplementedError
 
     def hold(self) -> Activity:
         """What of taking the last job keeps the consumer: nothing, unless a pool says otherwise."""
@@ -73,6 +75,7 @@ class InProcessPool:
 
     def register_with_event_loop(self, _: Supervisor) -> None:
         """No timers."""
+        return
 
     def wants_to_write(self) -> bool:
         """There is no pipe to write to."""
@@ -91,8 +94,8 @@ class InProcessPool:
         self._events.on_done(job)
 
     def _trace_task(self, job: Job) -> Activity:
-        if self._task_s:
-            yield self._machine.work(self._task_s)
+        if self._costs.task_start_s:
+            yield self._machine.work(self._costs.task_start_s)
         self._recorder.started(job.index, MAIN_PROCESS)
         for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
             if kind is StepKind.CPU:
@@ -104,6 +107,8 @@ class InProcessPool:
         if self._backend_s:
             yield self._machine.work(self._backend_s)
         self._recorder.finished(job.index, Outcome.SUCCEEDED)
+        if self._costs.task_end_s:
+            yield self._machine.work(self._costs.task_end_s)
 
     def _wait(self, seconds: float) -> Activity:
         yield self._env.timeout(seconds)

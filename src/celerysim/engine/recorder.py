@@ -62,7 +62,8 @@ class Recorder:
         self._child: list[int] = []
         self._outcome: list[int] = []
         self._deliveries: list[int] = []
-        self._scale: list[tuple[float, int, int, int, int]] = []
+        self._scale: list[tuple[float, int, int, int, int, int]] = []
+        self._messages = 0  # received so far
         self._children: list[_ChildRow] = []
         self._level_time: list[float] = []  # columns, as for tasks: plain numbers cost the
         self._level_kind: list[int] = []  # garbage collector nothing
@@ -101,6 +102,7 @@ class Recorder:
         self._received[task] = self._env.now
         self._outcome[task] = Outcome.RESERVED
         self._deliveries[task] += 1
+        self._messages += 1
 
     def started(self, task: int, child: int) -> None:
         """The task's body begins in child number ``child``."""
@@ -135,7 +137,7 @@ class Recorder:
 
     def scaled(self, change: int, trigger: Trigger, processes: int, reserved: int) -> None:
         """The autoscaler logs "Scaling up" or "Scaling down"."""
-        self._scale.append((self._env.now, change, trigger, processes, reserved))
+        self._scale.append((self._env.now, change, trigger, processes, reserved, self._messages))
 
     def forked(self, number: int) -> None:
         """Child ``number`` exists. Numbers count from 1."""

@@ -32,7 +32,7 @@ def work(
 ) -> Iterator[tuple[list[int], Iterable[tuple[float, ...]]]]:
     """Blocks of tasks: for each task the index of its profile and the seconds of its steps.
 
-    The rows of seconds are as long as the longest profile; places beyond a
+    The rows of seconds are at least as long as the profile; places beyond a
     profile's own steps are zero.
     """
     profiles = list(scenario.tasks.profiles.values())
@@ -40,6 +40,11 @@ def work(
     weights = np.cumsum([profile.weight for profile in profiles])
     longest = max(len(profile.steps) for profile in profiles)
     block = 0
+    trace = scenario.tasks.trace
+    while trace:
+        rows = [trace[i % len(trace)] for i in range(block * BLOCK, (block + 1) * BLOCK)]
+        yield [order[name] for name, _ in rows], [seconds for _, seconds in rows]
+        block += 1
     while True:
         if scenario.tasks.pattern:
             pattern = np.array([order[name] for name in scenario.tasks.pattern])

@@ -40,8 +40,8 @@ def markdown() -> str:
     lines = [
         "# The scenario file",
         "",
-        "A TOML file with the sections below; unknown fields are refused. Any field can be given on",
-        "the command line: `--set worker.keepalive=600`. (Printed by `celerysim fields`.)",
+        "A TOML file with the sections below; unknown fields are refused. Any field can be given",
+        "on the command line: `--set worker.keepalive=600`. (Printed by `celerysim fields`.)",
         "",
         "*Seconds* is a number, or a distribution: a table such as",
         '`{ kind = "lognormal", mean = 0.5, sd = 0.1 }`. Every task draws its own value.',

@@ -93,6 +93,8 @@ def test_the_trace_has_the_publish_times_on_the_logs_clock(tmp_path: Path) -> No
     # The second publish returned 1.4 ms after the worker logged the message: it was there before.
     assert trace.tasks["sent"][1] == trace.tasks["received"][1]
     assert trace.ids == ("00000000-x", "00000001-x", "00000002-x")
+    assert (trace.settings["autoscale"], trace.settings["keepalive"]) == ([4, 0], 30.0)
+    assert "concurrency" not in trace.settings
 
 
 def test_messages_never_received_are_in_the_trace_as_queued(tmp_path: Path) -> None:

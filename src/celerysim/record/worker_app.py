@@ -1,0 +1,72 @@
+"""The Celery app of a recorded worker; ``celery -A`` imports it, nothing else does.
+
+Imports as little as it can: what a worker has in memory is what its forks
+cost. Its settings come in the environment (:mod:`celerysim.record.command`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+from celerysim.record.burn import burn
+from celerysim.record.job import VARIABLE, load_job
+from celerysim.record.messaging import make_app
+
+job = load_job(os.environ.pop(VARIABLE))
+app = make_app(job)
+_signals = import_module("celery.signals")
+# Its text has this machine's paths; a recording may well be made as root, in a container.
+warnings.simplefilter("ignore", import_module("celery.platforms").SecurityWarning)
+#: Memory that tasks leave behind (``rss_growth_kib``); a prefork child has its own.
+_hoard: list[bytes] = []
+
+
+def _unpatched_sleep() -> Callable[[float], None]:
+    """The sleep that holds the whole process, also where time.sleep yields to other greenlets."""
+    patched_by = getattr(time.sleep, "__module__", None) or ""
+    unpatched: Any = time.sleep
+    if patched_by.startswith("gevent"):
+        unpatched = import_module("gevent.monkey").get_original("time", "sleep")
+    elif patched_by.startswith("eventlet"):
+        unpatched = import_module("eventlet.patcher").original("time").sleep
+    return cast("Callable[[float], None]", unpatched)
+
+
+_blocking_sleep = _unpatched_sleep()
+
+
+def task(steps: list[tuple[str, float]], rss_kib: float) -> None:
+    """Compute and wait as ``steps`` say, then leave ``rss_kib`` KiB of memory behind."""
+    for kind, seconds in steps:
+        if kind == "cpu":
+            burn(seconds, job.loops)
+        elif kind == "block":
+            _blocking_sleep(seconds)
+        else:
+            time.sleep(seconds)
+    if rss_kib:
+        # Ones, not zeros: the kernel gives memory only to pages that are written to.
+        _hoard.append(b"\x01" * round(rss_kib * 1024))
+
+
+for _name in job.names:
+    app.task(task, name=_name)
+
+
+@_signals.worker_init.connect  # type: ignore[untyped-decorator, unused-ignore]
+def _strategy(sender: Any, **_: Any) -> None:
+    """Set ``-O fast``, which the command line refuses, before the pool is made."""
+    if job.fast:
+        sender.optimization = "fast"
+
+
+@_signals.worker_ready.connect  # type: ignore[untyped-decorator, unused-ignore]
+def _ready(**_: Any) -> None:
+    """Tell the recorder; the very next thing the worker does is to log "ready."."""
+    os.write(job.ready_fd, f"{os.getpid()} {time.time()!r} {time.monotonic()!r}\n".encode())
+    os.close(job.ready_fd)

@@ -1,0 +1,101 @@
+"""The thread worker, rule by rule, with exact times; every cost is zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from celerysim import Scenario, simulate
+from celerysim.history import Level, Outcome
+
+Make = Callable[..., Scenario]
+ALONE = {"gossip": False, "heartbeat": False}
+
+
+def column(result: Any, name: str) -> list[float]:
+    return [round(float(x), 6) for x in result.tasks[name]]
+
+
+def test_the_lock_shares_one_core_among_threads(make: Make) -> None:
+    result = simulate(make([1.0, 1.0], ("cpu_s", 1.0), pool="threads", cores=64))
+    assert column(result, "finished") == [3.0, 3.0]
+    assert result.busy_core_s == pytest.approx(2.0)
+
+
+def test_threads_wait_beside_each_other(make: Make) -> None:
+    steps = {"waits": {"steps": [{"io_s": 1.0}]}, "blocks": {"steps": [{"block_s": 1.0}]}}
+    result = simulate(make([1.0, 1.0], profiles=steps, pattern=["waits", "blocks"], pool="threads"))
+    assert column(result, "finished") == [2.0, 2.0]
+
+
+def test_jobs_queue_without_limit_and_start_in_order(make: Make) -> None:
+    result = simulate(
+        make([1.0] * 5, ("io_s", 1.0), pool="threads", concurrency=2, prefetch_multiplier=0)
+    )
+    assert column(result, "received") == [1.0] * 5
+    assert column(result, "started") == [1.0, 1.0, 2.0, 2.0, 3.0]
+
+
+def test_a_threads_ack_does_not_wake_the_poller(make: Make) -> None:
+    # done at 1.5; the next turn of the loop is that of the heartbeat at 2.0
+    late = {"concurrency": 1, "prefetch_multiplier": 1, "task_acks_late": True}
+    result = simulate(make([1.0, 1.1], ("io_s", 0.5), pool="threads", gossip=False, **late))
+    assert column(result, "received") == [1.0, 2.0]
+    # without any timer before, poll gives up after ten seconds
+    result = simulate(make([1.0, 1.1], ("io_s", 0.5), pool="threads", **ALONE, **late))
+    assert column(result, "received") == [1.0, 11.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "per_s"), [(ALONE, 0.2), ({}, 1.2), ({"idealised": True}, 4.0)]
+)
+def test_two_slots_of_half_seconds_with_late_acks(
+    make: Make, options: dict[str, bool], per_s: float
+) -> None:
+    # measured with Celery: 0.2 without gossip, mingle and heartbeat, about 1.2 with the defaults
+    result = simulate(
+        make(
+            [0.2] * 500,
+            ("io_s", 0.5),
+            pool="threads",
+            concurrency=2,
+            prefetch_multiplier=1,
+            task_acks_late=True,
+            horizon_s=110.0,
+            **options,
+        )
+    )
+    done = np.count_nonzero(result.tasks["finished"] > 10.0)
+    assert done / 100.0 == pytest.approx(per_s, rel=0.02)
+
+
+def test_autoscale_ends_the_worker_at_the_first_scale_up(make: Make) -> None:
+    # no grow in this pool: the second message kills the worker, the first one's thread goes on
+    scenario = make(
+        [1.0, 1.0, 3.0], ("io_s", 0.5), pool="threads", autoscale=[2, 1], horizon_s=10.0
+    )
+    result = simulate(scenario)
+    assert result.scale_events["change"].tolist() == [1]
+    assert result.tasks["outcome"].tolist() == [
+        Outcome.SUCCEEDED,
+        Outcome.RESERVED,
+        Outcome.QUEUED,
+    ]
+    times, values = result.level(Level.PROCESSES)
+    assert (times.tolist(), values.tolist()) == ([0.0, 1.0], [1, 0])
+
+
+def test_a_run_without_horizon_ends_with_the_worker(make: Make) -> None:
+    result = simulate(make([1.0, 1.0, 3.0], ("io_s", 0.5), pool="threads", autoscale=[2, 1]))
+    assert result.end == 1.0
+
+
+@pytest.mark.parametrize(
+    "limits", [{"time_limit": 1.0}, {"soft_time_limit": 1.0}, {"max_tasks_per_child": 1}]
+)
+def test_limits_do_nothing(make: Make, limits: dict[str, Any]) -> None:
+    result = simulate(make([1.0, 1.0], ("io_s", 3.0), pool="threads", **limits))
+    assert column(result, "finished") == [4.0, 4.0]
