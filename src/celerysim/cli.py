@@ -214,6 +214,54 @@ def inspect(
         _save(plot, lambda: picture(found, Path(log).name))
 
 
+@app.command(epilog="Example: celerysim record puzzle -o recording --allow-fewer-cores")
+def record(
+    scenario: Annotated[str, typer.Argument(help="A TOML file, or a name `models` lists.")],
+    folder: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="A new or empty folder.")
+    ],
+    set_: Set = None,
+    broker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="amqp://...; private: a RabbitMQ of our own "
+            "[default: the one on localhost, else a private one]",
+        ),
+    ] = None,
+    events: Annotated[
+        bool, typer.Option("--events", help="Run the worker with -E and keep its events.")
+    ] = False,
+    allow_fewer_cores: Annotated[
+        bool,
+        typer.Option(
+            "--allow-fewer-cores",
+            help="Record although this machine has fewer cores than the scenario's.",
+        ),
+    ] = False,
+) -> None:
+    """Run a scenario on real Celery and a real broker, and keep what happened.
+
+    Needs the extra: pip install 'celerysim[record]'. Exit code: 0 complete, 1 interrupted.
+    """
+    from celerysim.record import record as record_run
+    from celerysim.report import recording_report
+    from celerysim.scenario import load_scenario
+
+    with _errors(), _progress("recording") as progress:
+        recording = record_run(
+            load_scenario(scenario, set_ or ()),
+            folder,
+            broker_url=broker,
+            events=events,
+            allow_fewer_cores=allow_fewer_cores,
+            progress=lambda part, _: progress(round(100 * part), 100),
+        )
+    typer.echo(recording_report(recording))
+    if not recording.complete:
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example: celerysim models")
 def models(as_json: Json = False) -> None:
     """List the scenarios that come with celerysim."""

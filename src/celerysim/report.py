@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celerysim.conform import Verdict
 from celerysim.metrics import STATISTICS
 from celerysim.puzzle import PUBLISHED, Puzzle
 from celerysim.replay import Pair, Replay
+
+if TYPE_CHECKING:
+    from celerysim.record import Recording
 
 
 def run_report(title: str, report: Mapping[str, Any], replications: int) -> str:
@@ -130,6 +133,17 @@ def conform_report(verdicts: Sequence[Verdict]) -> str:
                     f"    before it: {state['processes']} processes, {reserved} reserved, "
                     f"last scale-up {'never' if last is None else f'at {last:.3f} s'}"
                 )
+    return "\n".join(lines)
+
+
+def recording_report(recording: Recording) -> str:
+    """Where a recording is and how it ended."""
+    state = "complete" if recording.complete else f"interrupted: {recording.reason}"
+    trace = recording.trace() if recording.complete else None
+    lines = [f"{recording.folder}: {state}"]
+    if trace is not None:
+        lines.append(f"  {trace.forks} processes forked, {len(trace.tasks)} tasks")
+        lines.append(f"  next: celerysim inspect {recording.log_path}")
     return "\n".join(lines)
 
 

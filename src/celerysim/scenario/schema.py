@@ -240,7 +240,8 @@ class Worker(_Model):
     task_reject_on_worker_lost: bool = False
     """``task_reject_on_worker_lost``: with ``task_acks_late``, requeue a task whose child died."""
     optimization: Literal["fair", "fast"] = "fair"
-    """``-O``: ``fair`` writes a job only to a child that is not busy, ``fast`` to any pipe."""
+    """``-O``: ``fair`` writes a job only to a child that is not busy, ``fast`` to any pipe. (The
+    command line of Celery 5.6 no longer takes ``fast``; ``worker.optimization`` in an app does.)"""
     max_tasks_per_child: Count | None = None
     """``--max-tasks-per-child``."""
     max_memory_per_child: Positive | None = None
