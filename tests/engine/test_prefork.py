@@ -110,18 +110,27 @@ def test_a_child_that_does_not_report_in_time_is_killed_and_replaced(make: Make)
     assert np.isnan(result.children["up"]).all()
 
 
-def test_a_grow_right_after_a_shrink_forks_nothing_until_the_old_child_is_reaped(
+def test_a_grow_after_a_shrink_forks_nothing_until_the_old_children_are_reaped(
     make: Make,
 ) -> None:
-    # at 6.0 the first message shrinks 3 to 1, the second and third grow it back to 3 at once;
-    # the terminated children are gone 0.5 s later, and only then two new ones are forked
+    # at 6.0 a message shrinks 3 to 1, at 6.2 two more grow it back; the terminated children are
+    # gone at 6.5, and only then two new ones are forked
     result = simulate(
-        make([1.0] * 3 + [6.0] * 3, ("io_s", 0.5), autoscale=[3, 0], keepalive=4.0,
+        make([1.0] * 3 + [6.0, 6.2, 6.2], ("io_s", 0.5), autoscale=[3, 0], keepalive=4.0,
              costs={"child_exit_s": 0.5})
     )  # fmt: skip
-    assert events(result)[3:] == [(6.0, -2), (6.0, 1), (6.0, 1)]
+    assert events(result)[3:] == [(6.0, -2), (6.2, 1), (6.2, 1)]
     assert result.children["forked"].tolist()[3:] == pytest.approx([6.5, 6.5], abs=EXACT)
-    assert sorted(column(result, "started")[3:]) == pytest.approx([6.0, 6.5, 6.5], abs=EXACT)
+
+
+def test_jobs_put_back_go_to_the_head_the_last_one_first(make: Make) -> None:
+    """_put_back appends each to the left, so two jobs of dying children change places."""
+    result = simulate(
+        make([1.0] * 3 + [6.0, 6.2, 6.2], ("io_s", 0.5), autoscale=[3, 0], keepalive=4.0,
+             costs={"child_exit_s": 0.5, "fork_s": 0.05})
+    )  # fmt: skip
+    # children 1 and 2 die; the jobs of 6.0 and 6.2 were written to them; 4 takes the place of 1
+    assert result.tasks["child"].tolist()[3:] == [5, 4, 3]
 
 
 def test_reaping_a_child_blocks_the_supervisor(make: Make) -> None:
