@@ -12,6 +12,7 @@ from celerysim.replay import Pair, Replay
 
 if TYPE_CHECKING:
     from celerysim.record import Recording
+    from celerysim.what_if import WhatIf
 
 
 def run_report(title: str, report: Mapping[str, Any], replications: int) -> str:
@@ -145,6 +146,35 @@ def recording_report(recording: Recording) -> str:
         lines.append(f"  {trace.forks} processes forked, {len(trace.tasks)} tasks")
         lines.append(f"  next: celerysim inspect {recording.log_path}")
     return "\n".join(lines)
+
+
+def what_if_report(source: str, answer: WhatIf) -> str:
+    """The log's figures beside the model's, without and with the changes."""
+    models = [("model: as it was", answer.before), ("model: changed", answer.after)]
+    if answer.after_latest is not None:
+        models.append(("changed, sent late", answer.after_latest))
+    rows = [["", "log", *(name for name, _ in models)]]
+    for label, path in (
+        ("processes forked", ("forks",)),
+        ("scale-ups", ("scale_ups",)),
+        ("tasks finished", ("tasks",)),
+        ("tasks lost", ("lost",)),
+        ("throughput, tasks/s", ("throughput_per_s",)),
+        ("sojourn mean, s", ("sojourn_s", "mean")),
+        ("sojourn p95, s", ("sojourn_s", "p95")),
+        ("worker wait mean, s", ("worker_wait_s", "mean")),
+        ("worker wait p95, s", ("worker_wait_s", "p95")),
+        ("runtime mean, s", ("runtime_s", "mean")),
+    ):
+        figures = []
+        for figure in (answer.log, *(run for _, run in models)):
+            for key in path:
+                figure = figure[key]
+            figures.append(_value(figure, "{:.0f}" if isinstance(figure, int) else "{:.3f}"))
+        rows.append([label, *figures])
+    changes = ", ".join(answer.changes) or "no change"
+    notes = [f"  - {note}" for note in answer.notes]
+    return "\n".join([f"{source} with {changes}", "", *columns(rows), "", *notes])
 
 
 def models_report(descriptions: Mapping[str, str]) -> str:

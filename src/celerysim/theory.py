@@ -38,6 +38,8 @@ def batch_resonance(
     size = max_concurrency
     if batch_size < size:
         raise ValueError("batch_resonance needs batches of at least max_concurrency messages")
+    if size - max(1, min_concurrency) <= 0:
+        return Resonance(None, 0, 0, size)
     last_up_s = (size - 1) * publish_s
     cycle = max(math.floor((keepalive_s + last_up_s) / interval_s), 1) - 1
     while True:
@@ -46,9 +48,10 @@ def batch_resonance(
             age_s = cycle * interval_s + (message - 1) * publish_s - last_up_s
             if age_s > keepalive_s:
                 lost = size - max(message, min_concurrency)
-                if lost <= 0:
-                    return Resonance(None, message, 0, size)
-                return Resonance(cycle, message, lost, size + lost * ((batches - 1) // cycle))
+                if lost > 0:
+                    forks = size + lost * ((batches - 1) // cycle)
+                    return Resonance(cycle, message, lost, forks)
+                break  # as many reserved as processes: the next batch's first message shrinks
 
 
 def erlang_c(servers: int, offered_load: float) -> float:

@@ -15,6 +15,7 @@ from celerysim.cli import app
 
 runner = CliRunner()
 COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
+assert len(COMMANDS) == len(set(COMMANDS))
 
 
 def run(*arguments: str | Path) -> Result:
@@ -163,6 +164,27 @@ def test_inspect_tells_in_words_and_as_data(tmp_path: Path) -> None:
     data = printed_json("inspect", log)
     assert data["forks"] == 31
     assert "churn" in [finding["name"] for finding in data["findings"]]
+
+
+# --- calibrate, what-if ---
+
+
+def test_calibrate_writes_a_scenario_that_runs(tmp_path: Path) -> None:
+    log, fitted = tmp_path / "worker.log", tmp_path / "fitted.toml"
+    assert run("run", "puzzle", "--log", log).exit_code == 0
+    result = run("calibrate", log, "-o", fitted)
+    assert result.exit_code == 0
+    assert "Not in the log" in result.stdout
+    assert printed_json("run", fitted)["forks"] == 31
+
+
+def test_what_if_shows_log_model_and_change(tmp_path: Path) -> None:
+    log = tmp_path / "worker.log"
+    assert run("run", "puzzle", "--log", log).exit_code == 0
+    answer = printed_json("what-if", log, "--set", "worker.keepalive=600")
+    assert (answer["log"]["forks"], answer["before"]["forks"]) == (31, 31)
+    assert answer["after"]["forks"] == 4
+    assert "model: changed" in run("what-if", log, "--set", "worker.keepalive=600").stdout
 
 
 # --- bad input: one clear message, exit code 2, no traceback ---

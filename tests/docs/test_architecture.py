@@ -25,11 +25,13 @@ ALLOWED = {
     "plots": FOUNDATION,
     "trace": FOUNDATION,
     "inspection": FOUNDATION | {"trace", "metrics", "report", "plots"},
+    "calibrate": FOUNDATION
+    | {"scenario", "engine", "result", "trace", "metrics", "conform", "replay", "theory", "report"},
     "record": FOUNDATION | {"scenario", "engine", "trace"},
 }
 #: Modules that nobody outside these packages may load.
 CONFINED = {
-    "matplotlib": {"plots", "inspection", "sweep"},
+    "matplotlib": {"plots", "inspection", "sweep", "studies"},
     "typer": {"cli"},
     "simpy": {"engine"},
     "rich": {"progress"},

@@ -1,0 +1,5 @@
+"""``python -m celerysim.cli``."""
+
+from celerysim.cli import app
+
+app()
