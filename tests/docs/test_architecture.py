@@ -27,6 +27,7 @@ ALLOWED = {
     "inspection": FOUNDATION | {"trace", "metrics", "report", "plots"},
     "calibrate": FOUNDATION
     | {"scenario", "engine", "result", "trace", "metrics", "conform", "replay", "theory", "report"},
+    "studies": FOUNDATION | {"scenario", "engine", "result", "metrics", "report", "sweep"},
     "record": FOUNDATION | {"scenario", "engine", "trace"},
 }
 #: Modules that nobody outside these packages may load.

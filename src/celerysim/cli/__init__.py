@@ -7,6 +7,7 @@ order of the imports is the order of the commands in ``--help``.
 from celerysim.cli import scenarios  # isort: skip
 from celerysim.cli import logs  # isort: skip
 from celerysim.cli import sweeps  # isort: skip
+from celerysim.cli import studies  # isort: skip
 from celerysim.cli.common import app
 
-__all__ = ["app", "logs", "scenarios", "sweeps"]
+__all__ = ["app", "logs", "scenarios", "studies", "sweeps"]

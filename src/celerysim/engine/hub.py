@@ -137,7 +137,8 @@ class Hub(ABC):
             if until < float("inf"):
                 # ev_epoll.c: EV_TS_TO_MSEC; select.epoll.poll rounds up, too
                 milliseconds = int((until - self._env.now) * 1e3 + 0.9999)
-                alarm = self._env.timeout(milliseconds / 1e3)
+                # (a rest too short for that is rounding of the clock: wait for just that)
+                alarm = self._env.timeout(milliseconds / 1e3 or until - self._env.now)
                 alarm.callbacks.append(lambda _: self._wake(poll))
             yield poll
         cost = self._wakeup_s + self._waiting_s * self._sleeping

@@ -1,0 +1,98 @@
+"""The commands about studies: tables, pools."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from celerysim.cli.common import (
+    Json,
+    Plot,
+    Replications,
+    Seed,
+    Set,
+    app,
+    progress_bar,
+    save_picture,
+    show,
+    user_errors,
+)
+
+
+@app.command(epilog="Example: celerysim tables --json > tables.json")
+def tables(
+    replications: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each cell; published: 20.")
+    ] = 20,
+    set_: Set = None,
+    processes: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Simulate two published studies, 24 cells of 300 s, beside their published figures."""
+    from celerysim.studies.tables import tables as simulate_tables
+    from celerysim.studies.tables_report import tables_report
+
+    with user_errors(), progress_bar("simulating") as progress:
+        results = simulate_tables(
+            replications, overrides=set_ or (), processes=processes, progress=progress
+        )
+    show([result.as_json() for result in results], tables_report(results), as_json)
+
+
+@app.command(epilog="Example: celerysim pools my.toml --sizes 4,8 --cpu-share 0:0.5:0.05")
+def pools(
+    scenario: Annotated[str, typer.Argument(help="A TOML file, or a name `models` lists.")],
+    pools_: Annotated[
+        str, typer.Option("--pools", metavar="NAMES", help="Separated by commas.")
+    ] = "prefork,gevent,threads",
+    sizes: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="--concurrency of each, separated by commas.")
+    ] = "2,4,8",
+    cpu_share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FROM:TO:STEP", help="Vary the tasks' share of CPU, their duration kept."
+        ),
+    ] = None,
+    compare: Annotated[
+        str, typer.Option(metavar="FIGURE", help="What pools are compared by: sojourn_s.p95.")
+    ] = "throughput_per_s",
+    process_kib: Annotated[
+        float | None,
+        typer.Option(metavar="KIB", help="Memory of a process [default: costs.child_rss_kib]"),
+    ] = None,
+    greenlet_kib: Annotated[
+        float, typer.Option(metavar="KIB", help="Memory of a greenlet that waits.")
+    ] = 10.0,
+    thread_kib: Annotated[
+        float, typer.Option(metavar="KIB", help="Memory of a thread that waits.")
+    ] = 19.0,
+    set_: Set = None,
+    replications: Replications = 1,
+    seed: Seed = None,
+    as_json: Json = False,
+    plot: Plot = None,
+) -> None:
+    """Compare pools and sizes on your tasks: throughput, waits, cores, memory."""
+    from celerysim.scenario import load_scenario
+    from celerysim.studies.comparison import compare_pools
+    from celerysim.studies.memory import Memory
+
+    overrides = [*(set_ or ()), *([] if seed is None else [f"run.seed={seed}"])]
+    with user_errors(), progress_bar("simulating") as progress:
+        found = compare_pools(
+            load_scenario(scenario, overrides),
+            pools_=pools_,
+            sizes=sizes,
+            cpu_share=cpu_share,
+            compare=compare,
+            memory=Memory(process_kib, greenlet_kib, thread_kib),
+            replications=replications,
+            progress=progress,
+        )
+    show(found.as_json(), found.report(scenario), as_json)
+    if plot is not None:
+        save_picture(plot, lambda: found.picture(scenario))
