@@ -174,7 +174,7 @@ def test_calibrate_writes_a_scenario_that_runs(tmp_path: Path) -> None:
     assert run("run", "puzzle", "--log", log).exit_code == 0
     result = run("calibrate", log, "-o", fitted)
     assert result.exit_code == 0
-    assert "Not in the log" in result.stdout
+    assert "What the log cannot tell" in result.stdout
     assert printed_json("run", fitted)["forks"] == 31
 
 

@@ -27,6 +27,7 @@ ALLOWED = {
     "inspection": FOUNDATION | {"trace", "metrics", "report", "plots"},
     "calibrate": FOUNDATION
     | {"scenario", "engine", "result", "trace", "metrics", "conform", "replay", "theory", "report"},
+    "what_if": FOUNDATION | {"scenario", "engine", "result", "calibrate"},
     "studies": FOUNDATION | {"scenario", "engine", "result", "metrics", "report", "sweep"},
     "record": FOUNDATION | {"scenario", "engine", "trace"},
 }

@@ -45,6 +45,9 @@ Keepalive = Annotated[
 ]
 
 
+OneWorker = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Read only this worker's lines.")
+]
 Cores = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Cores the worker shares, if the log is silent."),

@@ -12,6 +12,7 @@ from celerysim.cli.common import (
     Json,
     Keepalive,
     KnownKeepalive,
+    OneWorker,
     Plot,
     Set,
     app,
@@ -25,9 +26,7 @@ from celerysim.cli.common import (
 @app.command(epilog="Example: celerysim inspect worker.log.gz --plot worker.png")
 def inspect(
     log: Annotated[str, typer.Argument(help="A worker log (plain or .gz); - for standard input.")],
-    worker: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read only this worker's lines.")
-    ] = None,
+    worker: OneWorker = None,
     as_json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -107,17 +106,29 @@ def calibrate(
     ] = None,
     cores: Cores = None,
     keepalive: KnownKeepalive = None,
+    predict: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LOG", help="Another log, to be predicted. Repeatable."),
+    ] = None,
+    worker: OneWorker = None,
     as_json: Json = False,
 ) -> None:
     """Fit a scenario to worker logs; say how well it fits and what the logs cannot tell."""
     from celerysim.calibrate import calibrate as fit
+    from celerysim.calibrate.text import calibration_report
     from celerysim.trace import read_log
 
     with user_errors():
-        found = fit([read_log(log) for log in logs], sources=logs, cores=cores, keepalive=keepalive)
+        found = fit(
+            [read_log(log, worker=worker) for log in logs],
+            sources=logs,
+            cores=cores,
+            keepalive=keepalive,
+            predict=[read_log(log, worker=worker) for log in predict or ()],
+        )
         if output is not None:
             found.write(output)
-    show(found.as_json(), "\n".join(found.head()) if output else found.toml(), as_json)
+    show(found.as_json(), calibration_report(found) if output else found.toml(), as_json)
 
 
 @app.command("what-if", epilog="Example: celerysim what-if worker.log --set worker.keepalive=600")
@@ -130,6 +141,7 @@ def what_if(
         list[str] | None,
         typer.Option(metavar="LOG", help="A log of the same tasks at another concurrency."),
     ] = None,
+    worker: OneWorker = None,
     as_json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -140,7 +152,7 @@ def what_if(
 
     with user_errors():
         answer = replay_with(
-            read_log(log),
+            read_log(log, worker=worker),
             set_ or [],
             cores=cores,
             keepalive=keepalive,

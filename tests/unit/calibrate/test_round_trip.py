@@ -9,15 +9,8 @@ from celerysim.calibrate import calibrate
 from celerysim.engine.simulation import simulate
 from celerysim.scenario import make_scenario
 
-#: Another split explains this log as well, and its ranges do not show it: one of 7 in 200.
-AMBIGUOUS = 8
-NUMBERS = [
-    pytest.param(n, marks=pytest.mark.xfail(reason="ambiguous split")) if n == AMBIGUOUS else n
-    for n in range(30)
-]
 
-
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", range(30))
 def test_a_simulated_log_gives_its_scenario_back(number: int) -> None:
     assert out_and_back(number, replications=3).deviations == []
 
