@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from celerysim.scenario import Scenario, make_scenario
-from celerysim.scenario.schema import Costs
+from celerysim.scenario.costs import Costs
 
 #: Real logs and published tables, present on the project's own machines only.
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from celerysim import Result, make_scenario, simulate
 from celerysim.history import Level, Outcome
-from celerysim.scenario.schema import Costs
+from celerysim.scenario.costs import Costs
 
 COSTS = [name for name in Costs.model_fields if name.endswith("_s")]
 seconds = st.sampled_from([0.0, 0.001, 0.01, 0.05, 0.3])

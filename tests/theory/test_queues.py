@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from celerysim import make_scenario, simulate, theory
-from celerysim.scenario.schema import Costs
+from celerysim.scenario.costs import Costs
 
 K = 4.0
 REPLICATIONS = 24

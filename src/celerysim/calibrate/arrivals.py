@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from celerysim.calibrate.shapes import fit_shape
 from celerysim.history import Floats, History
-from celerysim.scenario.schema import Costs
+from celerysim.scenario.costs import Costs
 
 #: A message that comes within this time of a result, the window full, was held back (seconds).
 HELD_S = 0.02

@@ -16,7 +16,7 @@ import numpy as np
 
 from celerysim.calibrate.arrivals import Arrivals
 from celerysim.history import Floats, History
-from celerysim.scenario.schema import Costs
+from celerysim.scenario.costs import Costs
 
 #: A scale-up held up the next message by a fork if it came within this (seconds).
 _FORK_S = (0.005, 0.3)

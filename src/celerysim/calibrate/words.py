@@ -9,7 +9,7 @@ from celerysim.calibrate.order import NameOrder
 from celerysim.calibrate.profiles import NameFit
 from celerysim.calibrate.split import APART, Split
 from celerysim.history import History, Outcome
-from celerysim.scenario.schema import Costs
+from celerysim.scenario.costs import Costs
 
 
 def order_note(order: NameOrder, names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from celerysim.scenario import distributions, schema
+from celerysim.scenario.costs import Costs
 
 #: Sections in the order of a file; a section with several models has one for each ``kind``.
 SECTIONS: dict[str, tuple[type[BaseModel], ...]] = {
@@ -23,7 +24,7 @@ SECTIONS: dict[str, tuple[type[BaseModel], ...]] = {
     "worker": (schema.Worker,),
     "machine": (schema.Machine,),
     "run": (schema.Run,),
-    "costs": (schema.Costs,),
+    "costs": (Costs,),
 }
 DISTRIBUTIONS: tuple[type[BaseModel], ...] = (
     distributions.Normal,

@@ -11,37 +11,16 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Annotated, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from celerysim.scenario.base import Count, Duration, Model, Positive, Second, refuse
+from celerysim.scenario.costs import Costs
 from celerysim.scenario.distributions import Seconds
-
-Second = Annotated[float, Field(allow_inf_nan=False, strict=True)]
-Duration = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
-Count = Annotated[int, Field(ge=1, strict=True)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-def _refuse(rule: str, remedy: str) -> PydanticCustomError:
-    """An error of a rule that spans several fields, with its remedy."""
-    return PydanticCustomError("celerysim", rule, {"remedy": remedy})
-
 
 # --- producer ---------------------------------------------------------------------------------
 
 
-class _Producer(_Model):
+class _Producer(Model):
     start_s: Second = 0.0
     """Seconds after the worker's "ready" at which publishing starts; negative: before it, so that
     the first messages wait in the queue when the worker comes up."""
@@ -90,7 +69,7 @@ class Times(_Producer):
     @classmethod
     def _ascending(cls, times_s: tuple[float, ...]) -> tuple[float, ...]:
         if any(b < a for a, b in pairwise(times_s)):
-            raise _refuse("times_s must be in ascending order", "sort the times")
+            raise refuse("times_s must be in ascending order", "sort the times")
         return times_s
 
 
@@ -108,7 +87,7 @@ class StepKind(IntEnum):
     BLOCK = 2  #: waits without letting the other greenlets of its process run
 
 
-class Step(_Model):
+class Step(Model):
     """One stretch of a task: computing or waiting. Exactly one field is given."""
 
     cpu_s: Seconds | None = None
@@ -123,7 +102,7 @@ class Step(_Model):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if sum(seconds is not None for seconds in (self.cpu_s, self.io_s, self.block_s)) != 1:
-            raise _refuse(
+            raise refuse(
                 "a step is one of cpu_s, io_s and block_s",
                 "write { cpu_s = 0.1 }, { io_s = 1.5 } or { block_s = 0.2 }",
             )
@@ -148,7 +127,7 @@ class Step(_Model):
         return next(seconds for seconds in given if seconds is not None)
 
 
-class Profile(_Model):
+class Profile(Model):
     """What one kind of task does."""
 
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
@@ -159,7 +138,7 @@ class Profile(_Model):
     """Resident memory (KiB) that each such task leaves behind in its child process."""
 
 
-class Tasks(_Model):
+class Tasks(Model):
     """The mix of tasks."""
 
     profiles: Annotated[dict[str, Profile], Field(min_length=1)]
@@ -180,7 +159,7 @@ class Tasks(_Model):
         profiles = info.data.get("profiles")  # absent when it is wrong itself
         for name in pattern or ():
             if profiles is not None and name not in profiles:
-                raise _refuse(
+                raise refuse(
                     f"pattern names '{name}', which is no profile",
                     f"add [tasks.profiles.{name}] or use one of {', '.join(profiles)}",
                 )
@@ -196,9 +175,9 @@ class Tasks(_Model):
             if profiles is None:
                 break
             if name not in profiles:
-                raise _refuse(f"trace names '{name}', which is no profile", "add it to profiles")
+                raise refuse(f"trace names '{name}', which is no profile", "add it to profiles")
             if len(seconds) != len(profiles[name].steps):
-                raise _refuse(
+                raise refuse(
                     f"trace gives {len(seconds)} seconds to a task '{name}'",
                     f"give {len(profiles[name].steps)}, one for each of its profile's steps",
                 )
@@ -208,7 +187,7 @@ class Tasks(_Model):
 # --- broker, worker, machine, run ---------------------------------------------------------------
 
 
-class Broker(_Model):
+class Broker(Model):
     """The message broker: RabbitMQ, one classic queue."""
 
     kind: Literal["rabbitmq"] = "rabbitmq"
@@ -218,7 +197,7 @@ class Broker(_Model):
     this worker if it gossips too, and so lets waiting acknowledgements out (green, threads)."""
 
 
-class Worker(_Model):
+class Worker(Model):
     """One Celery worker: its command line and settings, under Celery's names and defaults."""
 
     pool: Literal["prefork", "gevent", "eventlet", "threads", "solo"] = "prefork"
@@ -266,7 +245,7 @@ class Worker(_Model):
     def _max_first(cls, autoscale: tuple[int, int] | None) -> tuple[int, int] | None:
         if autoscale and autoscale[0] < autoscale[1]:
             low, high = autoscale
-            raise _refuse(
+            raise refuse(
                 "autoscale is [max, min] and max is below min", f"write autoscale = [{high}, {low}]"
             )
         return autoscale
@@ -276,7 +255,7 @@ class Worker(_Model):
     def _below_hard_limit(cls, soft: float | None, info: ValidationInfo) -> float | None:
         hard = info.data.get("time_limit")
         if soft and hard and soft >= hard:
-            raise _refuse(
+            raise refuse(
                 "soft_time_limit must be below time_limit",
                 "lower soft_time_limit or raise time_limit",
             )
@@ -298,7 +277,7 @@ class Worker(_Model):
         return self.max_concurrency * self.prefetch_multiplier
 
 
-class Machine(_Model):
+class Machine(Model):
     """The computer the worker runs on."""
 
     cores: Count = 4
@@ -307,7 +286,7 @@ class Machine(_Model):
     """CPU speed relative to the machine on which ``cpu_s`` and ``costs`` were measured."""
 
 
-class Run(_Model):
+class Run(Model):
     """How long to simulate, and with which random numbers."""
 
     seed: Annotated[int, Field(ge=0, strict=True)] = 1
@@ -318,64 +297,7 @@ class Run(_Model):
     """Tasks sent before this time are left out of the statistics of tasks."""
 
 
-class Costs(_Model):
-    """What the worker's own work costs, in seconds (CPU seconds unless it says "wall").
-
-    Defaults were measured on real Celery 5.6.3 with a minimal app; ``validation/costs`` has the
-    script, the spread and the machine. A big app forks and starts its children more slowly.
-    """
-
-    deliver_s: Duration = 0.0005
-    """Wall: from the broker having a message, with the prefetch window open, to its frames being
-    readable by the worker."""
-    receive_s: Duration = 0.000_33
-    """Supervisor: one message from its frames to the log line "received" and the hand-over
-    (0.25 ms: 0.54 after a pause, 0.15 in a burst), and the turn of the loop (0.08 ms)."""
-    dispatch_s: Duration = 0.000_04
-    """Supervisor: writing one job into a child's pipe."""
-    accept_s: Duration = 0.000_15
-    """Supervisor: handling one child's message that it accepted a job, the ack and the turn of the
-    loop included."""
-    result_s: Duration = 0.000_16
-    """Supervisor: handling one result, the turn of the loop included."""
-    fork_s: Duration = 0.03
-    """Supervisor: one fork, nine tenths of it ``gc.collect()``; nothing else happens meanwhile.
-    Grows with the app: 24 to 32 ms for a minimal one."""
-    reap_s: Duration = 0.0205
-    """Wall, supervisor: reaping one exited child. ``process_flush_queues`` waits 10 ms for a pipe
-    that never closes, twice (celery/concurrency/asynpool.py)."""
-    child_start_s: Duration = 0.005
-    """Child: from its fork until it reports that it is up."""
-    child_accept_s: Duration = 0.000_26
-    """Child: waking up, reading a job, reporting that it accepted it, and beginning it."""
-    child_report_s: Duration = 0.0003
-    """Child: logging and sending the result after a task."""
-    child_term_s: Duration = 0.000_25
-    """Child: from SIGTERM to its message that it is leaving."""
-    child_exit_s: Duration = 0.005
-    """Wall: from the second SIGTERM, or the end of the process, to the supervisor's sentinel."""
-    task_start_s: Duration = 0.0002
-    """Green, threads, solo: starting a task in the worker's own process, up to its first step."""
-    task_end_s: Duration = 0.0003
-    """Green, threads, solo: from the log line "succeeded" to the acknowledgement's being queued."""
-    backend_s: Duration = 0.0015
-    """Green: making the result backend anew at the end of every task, before "succeeded". Celery
-    keeps one a thread (celery/app/base.py: Celery.backend), and a greenlet counts as a thread;
-    it looks for plug-ins in all installed distributions, about 25 microseconds each."""
-    hub_wakeup_s: Duration = 0.000_02
-    """Green: one turn of the hub (validation/green_hubs)."""
-    hub_waiting_s: Duration = 0.000_000_25
-    """Green: added to a turn of the hub for each greenlet in ``io_s``, with ``worker.hub`` ``poll``
-    or ``select`` (as if each waited for a socket); ``epoll`` does not grow."""
-    exit_missed_share: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.0
-    """Share of exits whose event the supervisor handles before the kernel lets it reap the child.
-    The child then stays in the pool until something else maintains it (at most 5 s): 0.26 to 0.5
-    on a small virtual machine, none seen in logs of a machine with real cores."""
-    child_rss_kib: Duration = 60_000.0
-    """Resident memory of a child that has just started (KiB)."""
-
-
-class Scenario(_Model):
+class Scenario(Model):
     """One system and one load."""
 
     producer: Producer
@@ -400,7 +322,7 @@ class Scenario(_Model):
         if producer is None or producer.kind == "times" or run.horizon_s is not None:
             return run
         if producer.max_tasks is None and producer.duration_s is None:
-            raise _refuse(
+            raise refuse(
                 "the producer never stops and the run has no end",
                 "give producer.max_tasks, producer.duration_s or run.horizon_s",
             )
