@@ -42,7 +42,9 @@ def test_the_rule_for_regular_batches_gives_the_forks_of_live_runs(
     assert resonance.forks == forks
 
 
-@pytest.mark.parametrize("publish_s", [0.0, 0.013, 0.0435, 0.046, 0.077, 0.1, 0.118, 0.15, 0.165, 0.19])
+@pytest.mark.parametrize(
+    "publish_s", [0.0, 0.013, 0.0435, 0.046, 0.077, 0.1, 0.118, 0.15, 0.165, 0.19]
+)
 @pytest.mark.parametrize("low", [0, 1, 3])
 def test_the_engine_follows_the_rule(publish_s: float, low: int) -> None:
     scenario = load_scenario(
