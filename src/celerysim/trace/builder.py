@@ -269,9 +269,7 @@ class Builder:
         else:
             trigger = Trigger.MESSAGE if after_message and not life.is_green else Trigger.TIMER
         reserved = life.reserved if life.from_start else -1
-        self._scales.append(
-            (time, event.change, trigger, life.processes, reserved, self._messages)
-        )
+        self._scales.append((time, event.change, trigger, life.processes, reserved, self._messages))
         life.scaled_up += max(event.change, 0)
         if life.processes >= 0:
             before = life.processes
