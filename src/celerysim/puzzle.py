@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from celerysim.engine.simulation import simulate
-from celerysim.metrics import over_replications, summary
+from celerysim.engines import Wanted
 from celerysim.result import Result
+from celerysim.run import replicate, statistics
 from celerysim.scenario import Scenario, load_scenario, override
 from celerysim.scenario.schema import Batches
 from celerysim.theory import Resonance, batch_resonance
@@ -60,9 +61,12 @@ def puzzle(
     min_concurrency: int = 0,
     replications: int = 1,
     seed: int = 1,
+    engine: Wanted = "auto",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Puzzle:
     """Answer the riddle. ``progress`` is called with (runs done, runs in all).
+
+    ``engine`` runs the replications (:func:`celerysim.run.replicate`).
 
     Raises:
         ScenarioError: a value is outside the scenario's rules.
@@ -86,17 +90,13 @@ def puzzle(
         progress(done, runs)
         return simulate(override(base, changes), levels=False).forks
 
-    results = []
-    for replication in range(replications):
-        results.append(simulate(base, replication=replication, levels=replication == 0))
-        done += 1
-        progress(done, runs)
-    summaries = [summary(result) for result in results]
+    first, found = replicate(base, replications, lambda part, _: progress(part, runs), engine)
+    done = replications
     return Puzzle(
-        result=results[0],
-        report=over_replications(summaries) if replications > 1 else summaries[0],
-        forks=tuple(result.forks for result in results),
-        cycle=observed_cycle(results[0]),
+        result=first,
+        report=statistics(found),
+        forks=tuple(int(run["forks"]) for run in found),
+        cycle=observed_cycle(first),
         rule=rule(base),
         estimate=estimate(base),
         ladder=tuple((p, forks(f"producer.publish_s={p!r}")) for p in ladder_s),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -45,6 +45,10 @@ Keepalive = Annotated[
 ]
 
 
+Engine = Annotated[
+    Literal["auto", "reference", "batch"],
+    typer.Option(help="auto: the batch engine wherever it supports the scenario."),
+]
 OneWorker = Annotated[
     str | None, typer.Option(metavar="NAME", help="Read only this worker's lines.")
 ]

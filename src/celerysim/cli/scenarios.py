@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from celerysim.cli.common import (
+    Engine,
     Json,
     Keepalive,
     Plot,
@@ -33,6 +34,7 @@ def puzzle(
     ] = 0,
     replications: Replications = 1,
     seed: Seed = None,
+    engine: Engine = "auto",
     as_json: Json = False,
     plot: Annotated[
         Path | None,
@@ -53,6 +55,7 @@ def puzzle(
             min_concurrency=min_,
             replications=replications,
             seed=1 if seed is None else seed,
+            engine=engine,
             progress=progress,
         )
     show(answer.as_json(), puzzle_report(answer), as_json)
@@ -67,6 +70,7 @@ def run(
     set_: Set = None,
     replications: Replications = 1,
     seed: Seed = None,
+    engine: Engine = "auto",
     as_json: Json = False,
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a Celery worker log.")
@@ -83,15 +87,16 @@ def run(
     """Simulate a scenario and report its forks, waits, throughput and losses."""
     from celerysim.export import write_results
     from celerysim.report import run_report
-    from celerysim.run import replicate
+    from celerysim.run import replicate, statistics
     from celerysim.scenario import load_scenario
 
     overrides = [*(set_ or ()), *([] if seed is None else [f"run.seed={seed}"])]
     with user_errors():
         loaded = load_scenario(scenario, overrides)
         with progress_bar("simulating") as progress:
-            result, report = replicate(loaded, replications, progress)
+            result, found = replicate(loaded, replications, progress, engine)
         write_results(result, log=log, trace=trace, rows=rows)
+    report = statistics(found)
     show(report, run_report(scenario, report, replications), as_json)
     draw(plot, result, f"{scenario}: {result.forks} processes forked")
 

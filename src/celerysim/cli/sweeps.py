@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from celerysim.cli.common import (
+    Engine,
     Json,
     Plot,
     Seed,
@@ -21,10 +22,6 @@ from celerysim.cli.common import (
     user_errors,
 )
 
-Engine = Annotated[
-    Literal["auto", "reference", "batch"],
-    typer.Option(help="auto: the batch engine wherever it supports the scenario."),
-]
 Processes = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Processes of this machine [default: one a core]."),

@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from celerysim._version import __version__
+from celerysim.engines import Engine, summaries
 from celerysim.scenario import Scenario
 from celerysim.scenario.schema import Batches, Times
-from celerysim.sweep.engines import Engine, summaries
 from celerysim.sweep.statistics import measure
 
 #: Tasks simulated in a chunk, at most: some seconds of work, which is what a crash costs. The batch

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from celerysim._version import __version__
+from celerysim.engines import Engine, Wanted, choose, for_runs
 from celerysim.errors import Problem, ScenarioError
 from celerysim.scenario import Scenario, make_scenario
 from celerysim.sweep.axes import Point, points
 from celerysim.sweep.chunk import Job, Values, work
-from celerysim.sweep.engines import Engine, Wanted, choose, for_runs
 from celerysim.sweep.experiment import Experiment, Until
 from celerysim.sweep.problems import ExperimentError, problem
 from celerysim.sweep.table import mean_and_interval

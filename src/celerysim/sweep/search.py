@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celerysim._version import __version__
+from celerysim.engines import Wanted, choose, for_runs
 from celerysim.scenario import Scenario, load_scenario
 from celerysim.sweep.axes import Point, Step, joined
 from celerysim.sweep.chunk import work
 from celerysim.sweep.crew import Crew
-from celerysim.sweep.engines import Wanted, choose, for_runs
 from celerysim.sweep.goals import Knob, Limit, read_goals
 from celerysim.sweep.optimum import Estimate, Optimum, Verdict
 from celerysim.sweep.sweeping import Progress, hire_for

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from celerysim.engines import Wanted
 from celerysim.plots import save
 from celerysim.sweep import files
-from celerysim.sweep.engines import Wanted
 from celerysim.sweep.experiment import FILE, Experiment, base_scenario, load_experiment
 from celerysim.sweep.journal import Journal
 from celerysim.sweep.pictures import draw

@@ -7,13 +7,13 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
+from celerysim.engines import Wanted
 from celerysim.errors import CelerysimError
 from celerysim.scenario import Scenario, load_scenario
 from celerysim.sweep import crew
 from celerysim.sweep.axes import Axis
 from celerysim.sweep.chunk import cut
 from celerysim.sweep.crew import Crew, Hire
-from celerysim.sweep.engines import Wanted
 from celerysim.sweep.experiment import Until, make_experiment
 from celerysim.sweep.journal import Journal
 from celerysim.sweep.plan import Plan, make_plan

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from celerysim.engines import Engine, Wanted, choose
 from celerysim.errors import ScenarioError
 from celerysim.scenario import Scenario, make_scenario
 from celerysim.sweep.axes import Point, Step
 from celerysim.sweep.chunk import Job, Values, cut
 from celerysim.sweep.crew import Crew
-from celerysim.sweep.engines import Engine, Wanted, choose
 from celerysim.sweep.table import Table
 
 Floats = NDArray[np.float64]

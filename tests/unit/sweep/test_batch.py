@@ -36,10 +36,6 @@ def test_both_engines_fill_the_same_table(uneven: Scenario) -> None:
         assert np.allclose(batch.rows[name], reference.rows[name], rtol=0, atol=1e-9), name
 
 
-@pytest.mark.xfail(
-    reason="means and shares of the batch engine depend on the runs beside them in the last bit",
-    strict=False,
-)
 def test_a_runs_values_do_not_depend_on_the_chunk_it_is_in(
     uneven: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,7 +129,7 @@ def test_an_axis_may_not_have_a_columns_name(scenario: Scenario) -> None:
 def test_the_batch_engine_refuses_by_name(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("celerysim.sweep.engines.refusals", lambda scenario: ["worker.pool = solo"])
+    monkeypatch.setattr("celerysim.engines.refusals", lambda scenario: ["worker.pool = solo"])
     with pytest.raises(CelerysimError, match=r"point 0 \(worker\.keepalive=5\): .*solo"):
         sweep(scenario, {"worker.keepalive": [5]}, engine="batch")
     table = sweep(scenario, {"worker.keepalive": [5]}, engine="auto", processes=1)

@@ -33,7 +33,7 @@ def test_auto_takes_the_batch_engine_for_many_runs_of_what_it_supports(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "celerysim.sweep.engines.refusals", lambda s: [] if s.worker.keepalive > 9 else ["x"]
+        "celerysim.engines.refusals", lambda s: [] if s.worker.keepalive > 9 else ["x"]
     )
     experiment = {"scenario": "puzzle", "axes": [{"field": "worker.keepalive", "values": [5, 30]}]}
 
@@ -261,7 +261,7 @@ def test_a_defect_in_a_run_says_where(scenario: Scenario, monkeypatch: pytest.Mo
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr("celerysim.sweep.engines.simulate", broken)
+    monkeypatch.setattr("celerysim.engines.simulate", broken)
     with pytest.raises(ZeroDivisionError) as caught:
         swept(scenario, processes=1)
     assert "Job(point=0, replication=0)" in caught.value.__notes__[0]

@@ -1,0 +1,168 @@
+"""Many runs at once: cut into fleets, each of which keeps a bounded number of runs in progress."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from celerysim.batch.arrays import Ints
+from celerysim.batch.fleet import Fleet
+from celerysim.batch.guard import ample
+from celerysim.batch.result import BatchResult, Keeper
+from celerysim.batch.summary import SUMMARY_DTYPE, summarise
+from celerysim.batch.support import require
+from celerysim.batch.workload import load
+from celerysim.scenario.schema import Batches, Scenario, Times
+
+#: Most runs in progress at once: more do not make a step cheaper.
+MOST_LANES = 16384
+#: Memory of a lane: its worker, and for each child and each task.
+LANE_BYTES, CHILD_BYTES, TASK_BYTES, STEP_BYTES = 1500, 250, 45, 8
+
+
+class Piece(NamedTuple):
+    """Runs of one scenario."""
+
+    scenario: Scenario
+    runs: Ints  #: their places in the result
+    replications: Ints
+
+
+def simulate_many(
+    scenarios: Sequence[Scenario],
+    replications: Sequence[int] | int = 1,
+    *,
+    tables: bool = False,
+    max_memory_mb: float = 1000.0,
+) -> BatchResult:
+    """Simulate many replications and parameter points together.
+
+    ``replications`` is a number, and every scenario is run that often (all
+    replications of the first scenario come first), or a replication number for
+    each scenario. ``tables`` keeps every run's tasks, scale events and children
+    for :meth:`BatchResult.result_of`; it costs about 50 bytes a task, on top of
+    ``max_memory_mb``, which bounds the memory of the runs in progress.
+
+    The results are those of :func:`celerysim.simulate`.
+
+    Raises:
+        ScenarioError: a scenario uses what the batch engine does not have.
+    """
+    scenarios = tuple(scenarios)
+    if isinstance(replications, int):
+        place = np.repeat(np.arange(len(scenarios)), replications)
+        number = np.tile(np.arange(replications), len(scenarios))
+    else:
+        place, number = np.arange(len(scenarios)), np.asarray(replications, dtype=np.int64)
+        if len(place) != len(number):
+            raise ValueError(f"{len(place)} scenarios, but {len(number)} replication numbers")
+    distinct: dict[int, int] = {}  # a scenario object to its first place
+    first = np.array([distinct.setdefault(id(s), i) for i, s in enumerate(scenarios)], dtype=int)
+    for i in distinct.values():
+        require(scenarios[i], f"scenario {i}" if len(distinct) > 1 else "scenario")
+    table = np.zeros(len(place), dtype=SUMMARY_DTYPE)
+    table["scenario"], table["replication"] = place, number
+    order = np.argsort(first[place], kind="stable") if len(place) else place
+    bounds = np.flatnonzero(np.diff(first[place[order]])) + 1
+    pieces = [
+        Piece(scenarios[place[runs[0]]], runs, number[runs])
+        for runs in np.split(order, bounds)
+        if len(runs)
+    ]
+    result = BatchResult(scenarios, table)
+    pieces.sort(key=_shape)
+    for (quick, *_), alike in groupby(pieces, key=_shape):
+        doubtful = _run(list(alike), result, tables, max_memory_mb, quick)
+        if doubtful:
+            _run(doubtful, result, tables, max_memory_mb, quick=False)
+    return result
+
+
+def _shape(piece: Piece) -> tuple[bool, int, int, int]:
+    """What runs go together: (on ample machines?, about how many children, tasks, steps)."""
+    scenario = piece.scenario
+    steps = max(len(p.steps) for p in scenario.tasks.profiles.values())
+    tasks = expected_tasks(scenario)
+    sizes = (scenario.worker.max_concurrency, tasks, steps)
+    children, tasks, steps = (math.ceil(math.log2(size)) for size in sizes)
+    return ample(scenario, expected_tasks(scenario)), children, tasks, steps
+
+
+def expected_tasks(scenario: Scenario) -> int:
+    """About how many tasks a run has."""
+    producer = scenario.producer
+    most = producer.max_tasks or 2**62
+    if isinstance(producer, Times):
+        return min(most, len(producer.times_s))
+    if isinstance(producer, Batches):
+        interval_s = producer.pause_s.expectation
+        interval_s += producer.batch_size * producer.publish_s.expectation
+        rate = producer.batch_size / max(interval_s, 1e-6)
+    else:
+        rate = producer.rate_per_s
+    span_s = min(producer.duration_s or math.inf, scenario.run.horizon_s or math.inf)
+    return max(1, int(min(most, 1 + rate * span_s)))
+
+
+def lanes_for(pieces: Sequence[Piece], max_memory_mb: float) -> int:
+    """How many runs may be in progress at once."""
+    scenarios = [piece.scenario for piece in pieces]
+    steps = max(len(p.steps) for s in scenarios for p in s.tasks.profiles.values())
+    bytes_each = (
+        LANE_BYTES
+        + CHILD_BYTES * max(s.worker.max_concurrency for s in scenarios)
+        + (TASK_BYTES + STEP_BYTES * steps) * max(map(expected_tasks, scenarios))
+    )
+    runs = sum(len(piece.runs) for piece in pieces)
+    return max(1, min(runs, MOST_LANES, int(max_memory_mb * 1e6 / bytes_each)))
+
+
+def _run(
+    pieces: list[Piece], result: BatchResult, tables: bool, max_memory_mb: float, quick: bool
+) -> list[Piece]:
+    """Run the pieces in one fleet: as runs end, others begin in their lanes.
+
+    Returns what the quick way could not decide.
+    """
+    lanes = lanes_for(pieces, max_memory_mb)
+    scenarios = [piece.scenario for piece in pieces]
+    width = max(map(expected_tasks, scenarios)) + 1
+    fleet = Fleet(lanes, scenarios, width, tables=tables, ample=quick)
+    keeper = Keeper()
+    doubtful: list[Ints] = []
+    together = max(1, lanes // 8)
+    waiting = pieces[::-1]
+    free = np.arange(lanes)
+    while waiting or free.size < lanes:
+        while waiting and free.size:
+            scenario, runs, replications = waiting.pop()
+            n = min(len(runs), free.size, together)
+            if n < len(runs):
+                waiting.append(Piece(scenario, runs[n:], replications[n:]))
+            mine, free = free[:n], free[n:]
+            fleet.begin(mine, scenario, load(scenario, replications[:n]), runs[:n])
+        done = fleet.advance(together if waiting else lanes - free.size)
+        free = np.concatenate([free, done])
+        doubt = fleet.guard.doubtful.take(done)
+        doubtful.append(fleet.recorder.run.take(done[doubt]))
+        done = done[~doubt]
+        rows = result.table[fleet.recorder.run.take(done)]
+        summarise(fleet, done, rows)
+        result.table[fleet.recorder.run.take(done)] = rows
+        if tables:
+            keeper.take(fleet, done)
+    if tables:
+        jobs = [
+            (result.scenarios[row["scenario"]], int(row["replication"])) for row in result.table
+        ]
+        result.kept.update(keeper.results(fleet, len(result), jobs))
+    again = np.concatenate(doubtful)
+    return [
+        Piece(scenario, runs[some], replications[some])
+        for scenario, runs, replications in pieces
+        if (some := np.isin(runs, again)).any()
+    ]
