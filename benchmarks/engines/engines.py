@@ -1,9 +1,9 @@
 """Simulated tasks per second of the batch engine beside the reference engine, SimPy and Ciw.
 
 Covers: the puzzle, 600 tasks a run, as shipped and with random steps and publishing.
-Scenario: many replications in the batch engine, a few in the reference engine, and M/M/4 in Ciw and in
-  plain SimPy (see ../reference_engine.py); all in one process, so that ratios mean something on a
-  noisy machine.
+Scenario: many replications in the batch engine, a few in the reference engine, and M/M/4 in Ciw and
+  in plain SimPy (see ../reference_engine.py); all in one process, so that ratios mean something on
+  a noisy machine.
 Run: python benchmarks/engines/engines.py [--replications 10000] [--profile]
 """
 
