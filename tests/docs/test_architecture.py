@@ -30,10 +30,12 @@ ALLOWED = {
     "what_if": FOUNDATION | {"scenario", "engine", "result", "calibrate"},
     "studies": FOUNDATION | {"scenario", "engine", "result", "metrics", "report", "sweep"},
     "record": FOUNDATION | {"scenario", "engine", "trace"},
+    "compare": FOUNDATION
+    | {"scenario", "engine", "result", "trace", "record", "metrics", "report"},
 }
 #: Modules that nobody outside these packages may load.
 CONFINED = {
-    "matplotlib": {"plots", "inspection", "sweep", "studies"},
+    "matplotlib": {"plots", "inspection", "sweep", "studies", "compare"},
     "typer": {"cli"},
     "simpy": {"engine"},
     "rich": {"progress"},

@@ -8,6 +8,7 @@ from celerysim.cli import scenarios  # isort: skip
 from celerysim.cli import logs  # isort: skip
 from celerysim.cli import sweeps  # isort: skip
 from celerysim.cli import studies  # isort: skip
+from celerysim.cli import validation  # isort: skip
 from celerysim.cli.common import app
 
-__all__ = ["app", "logs", "scenarios", "studies", "sweeps"]
+__all__ = ["app", "logs", "scenarios", "studies", "sweeps", "validation"]

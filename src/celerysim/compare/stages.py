@@ -1,0 +1,131 @@
+"""What the model is given to predict a recording with, in two stages.
+
+*Replayed*: every message arrives when it really did, and every task takes what it
+really took. What is wrong then is the model of Celery. In a prefork pool a task
+takes its logged runtime, whatever it was made of (it then uses no core, so the
+supervisor never waits for one); in the pools of one process the runtime is the
+pool's own doing, so there a task takes the CPU and waiting it was told to. The log and the broker do not tell times more precisely than to a
+millisecond, and some decisions hang on less; so each replication puts every time
+anywhere within :data:`RESOLUTION_S`.
+
+*Predicted*: the scenario as it stands, with random numbers other than those that
+the recording used. The error of the scenario's load is added: when a publisher is
+late, or a core slower than stated, it shows here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+
+from celerysim.history import Outcome
+from celerysim.record import Recording
+from celerysim.record.plan import messages
+from celerysim.scenario import Scenario, make_scenario
+from celerysim.trace import Trace
+
+Stage = Literal["replayed", "predicted"]
+STAGES: tuple[Stage, ...] = ("replayed", "predicted")
+
+#: Seconds within which a recorded time is known: a log's stamps are cut to milliseconds.
+RESOLUTION_S = 0.001
+
+#: Pools whose tasks run in processes of their own.
+_PREFORK = "prefork"
+
+
+def runs(
+    stage: Stage, recording: Recording, trace: Trace, replications: int
+) -> Iterator[tuple[Scenario, int]]:
+    """The runs to simulate: a scenario and the number of its replication.
+
+    One run only where nothing in the scenario is random.
+    """
+    if stage == "predicted":
+        scenario = recording.scenario
+        count = replications if is_random(scenario) else 1
+        # Replication 0 has the random numbers that the recorded publisher used.
+        yield from ((scenario, number) for number in range(1, count + 1))
+    else:
+        replay = Replay(recording, trace)
+        yield from ((replay.scenario(number), number) for number in range(1, replications + 1))
+
+
+class Replay:
+    """A recording's arrivals and runtimes as scenarios, one a replication."""
+
+    def __init__(self, recording: Recording, trace: Trace) -> None:
+        self._data = recording.scenario.model_dump(mode="json", exclude_none=True)
+        self._seed = recording.scenario.run.seed
+        self._sent = recording.publishes["end"]
+        plan = list(islice(messages(recording.scenario), len(self._sent)))
+        if recording.scenario.worker.pool == _PREFORK:
+            self._kinds: dict[str, tuple[str, ...]] = {m.name: ("io",) for m in plan}
+            self._work = self._logged(recording, trace, [m.steps for m in plan])
+        else:
+            self._kinds = {m.name: tuple(kind for kind, _ in m.steps) for m in plan}
+            self._work = [[seconds for _, seconds in m.steps] for m in plan]
+        self._names = [m.name for m in plan]
+
+    def scenario(self, replication: int) -> Scenario:
+        """The scenario of one replication: all times within the resolution."""
+        generator = np.random.Generator(np.random.Philox([self._seed, replication]))
+        jitter = generator.uniform(-0.5, 0.5, (2, len(self._sent))) * RESOLUTION_S
+        # Messages stay in order: they come through one connection.
+        sent = np.maximum.accumulate(np.round(self._sent + jitter[0], 6))
+        start = min(float(sent.min(initial=0.0)), 0.0)
+        work = [
+            [name, [max(seconds[0] + late, 0.0), *seconds[1:]]]
+            for name, seconds, late in zip(self._names, self._work, jitter[1].tolist(), strict=True)
+        ]
+        return make_scenario(
+            self._data
+            | {
+                "producer": {
+                    "kind": "times",
+                    "start_s": start,
+                    "times_s": np.maximum(sent - start, 0.0).tolist(),
+                },
+                "tasks": {"profiles": self._profiles(), "trace": work},
+            },
+            source="the recording's replay",
+        )
+
+    def _profiles(self) -> dict[str, Any]:
+        given = self._data["tasks"]["profiles"]
+        return {
+            name: given[name] | {"steps": [{f"{kind}_s": 1} for kind in kinds]}
+            for name, kinds in self._kinds.items()
+        }
+
+    def _logged(
+        self, recording: Recording, trace: Trace, steps: list[tuple[tuple[str, float], ...]]
+    ) -> list[list[float]]:
+        """Seconds from start to end of each task; of one without an end, what it was told."""
+        tasks = trace.tasks
+        ended = np.isin(tasks["outcome"], (Outcome.SUCCEEDED, Outcome.FAILED))
+        seconds = np.where(ended, tasks["finished"] - tasks["started"], np.nan)
+        logged = dict(zip(trace.ids, seconds.tolist(), strict=True))
+        taken = []
+        for id, told in zip(recording.ids, steps, strict=True):
+            runtime = logged.get(id, np.nan)
+            taken.append([sum(s for _, s in told) if np.isnan(runtime) else float(runtime)])
+        return taken
+
+
+def is_random(scenario: Scenario) -> bool:
+    """Whether two replications of a scenario can differ."""
+    producer, tasks = scenario.producer, scenario.tasks
+    if producer.kind == "poisson" or 0 < scenario.costs.exit_missed_share < 1:
+        return True
+    drawn = [producer.publish_s]
+    if producer.kind == "batches":
+        drawn.append(producer.pause_s)
+    if tasks.trace is None:
+        if tasks.pattern is None and len(tasks.profiles) > 1:
+            return True
+        drawn += [step.seconds for profile in tasks.profiles.values() for step in profile.steps]
+    return any(seconds.kind != "constant" for seconds in drawn)
