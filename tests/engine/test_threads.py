@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from celerysim import Scenario, simulate
+from celerysim.engine import gossip
 from celerysim.history import Level, Outcome
 
 Make = Callable[..., Scenario]
@@ -39,11 +40,18 @@ def test_jobs_queue_without_limit_and_start_in_order(make: Make) -> None:
     assert column(result, "started") == [1.0, 1.0, 2.0, 2.0, 3.0]
 
 
-def test_a_threads_ack_does_not_wake_the_poller(make: Make) -> None:
+def test_a_threads_ack_does_not_wake_the_poller(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # done at 1.5; the next turn of the loop is that of the heartbeat at 2.0
     late = {"concurrency": 1, "prefetch_multiplier": 1, "task_acks_late": True}
+    monkeypatch.setattr(gossip, "HEART_FIRST_SHARE", 0.0)
     result = simulate(make([1.0, 1.1], ("io_s", 0.5), pool="threads", gossip=False, **late))
     assert column(result, "received") == [1.0, 2.0]
+    # Heart was started before Mingle waited its second: heartbeats at 0.99, 2.99, ...
+    monkeypatch.setattr(gossip, "HEART_FIRST_SHARE", 1.0)
+    result = simulate(make([1.0, 1.1], ("io_s", 0.5), pool="threads", gossip=False, **late))
+    assert column(result, "received") == [1.0, 2.99]
     # without any timer before, poll gives up after ten seconds
     result = simulate(make([1.0, 1.1], ("io_s", 0.5), pool="threads", **ALONE, **late))
     assert column(result, "received") == [1.0, 11.0]

@@ -46,3 +46,40 @@ def compare(
         from celerysim.compare.picture import compare_picture
 
         save_picture(plot, lambda: compare_picture(found, Path(folder).name))
+
+
+@app.command(epilog="Example: celerysim validate --check")
+def validate(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The project's validation folder.")
+    ] = Path("validation"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail if the report no longer holds.")
+    ] = False,
+    replications: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Simulated runs of each recording and stage.")
+    ] = 200,
+    processes: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Hold the model against every kept recording and published table; write REPORT.md.
+
+    Exit code: 0 written, or still true; 1 with --check: it no longer holds.
+    """
+    from celerysim.validate import validate as run_validation
+    from celerysim.validate.report import differences, overview, write
+
+    with user_errors():
+        with progress_bar("validating") as progress:
+            found = run_validation(
+                folder, replications=replications, processes=processes, progress=progress
+            )
+        changed = differences(found, folder)
+        if not check:
+            write(found, folder)
+    show(found.as_json(), overview(found), as_json)
+    if check and changed:
+        typer.echo("\n".join(["The report no longer holds:", *changed]), err=True)
+        raise typer.Exit(1)

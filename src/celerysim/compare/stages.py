@@ -1,12 +1,12 @@
 """What the model is given to predict a recording with, in two stages.
 
 *Replayed*: every message arrives when it really did, and every task takes what it
-really took. What is wrong then is the model of Celery. In a prefork pool a task
-takes its logged runtime, whatever it was made of (it then uses no core, so the
-supervisor never waits for one); in the pools of one process the runtime is the
-pool's own doing, so there a task takes the CPU and waiting it was told to. The log and the broker do not tell times more precisely than to a
-millisecond, and some decisions hang on less; so each replication puts every time
-anywhere within :data:`RESOLUTION_S`.
+really took. What is wrong then is the model of Celery. In a prefork pool a task takes
+its logged runtime, whatever it was made of (it then uses no core, so the supervisor
+never waits for one); in the pools of one process the runtime is the pool's own doing,
+so there a task takes the CPU and waiting it was told to. The log and the broker do not
+tell times more precisely than to a millisecond, and some decisions hang on less; so
+each replication puts every time anywhere within :data:`RESOLUTION_S`.
 
 *Predicted*: the scenario as it stands, with random numbers other than those that
 the recording used. The error of the scenario's load is added: when a publisher is

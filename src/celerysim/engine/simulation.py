@@ -107,7 +107,7 @@ def _worker(
             green = GeventPool if kind == "gevent" else EventletPool
             pool = green(env, scenario, machine, hub, recorder, consumer)
     if scenario.worker.pool != "prefork":  # whose children wake the loop before it matters
-        Gossip(env, scenario, supervisor).start()
+        Gossip(env, scenario, supervisor, streams).start()
     consumer.start(pool)
     try:
         yield from supervisor.run(pool)

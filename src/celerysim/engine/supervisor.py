@@ -124,8 +124,12 @@ class Supervisor:
         self._enter(delay_s, timer)
         return timer
 
-    def call_repeatedly(self, period_s: float, action: Callable[[], Activity]) -> Timer:
-        """Run ``action`` every ``period_s`` seconds, the first time after one period.
+    def call_repeatedly(
+        self, period_s: float, action: Callable[[], Activity], first_s: float | None = None
+    ) -> Timer:
+        """Run ``action`` every ``period_s`` seconds, the first time after ``first_s``.
+
+        ``first_s`` is one period unless given.
 
         As ``Timer.call_repeatedly``: it enters itself anew when ``action`` has
         returned, so every delay shifts all later runs.
@@ -137,7 +141,7 @@ class Supervisor:
                 self._enter(period_s, timer)
 
         timer = Timer(run)
-        self._enter(period_s, timer)
+        self._enter(period_s if first_s is None else first_s, timer)
         return timer
 
     def _enter(self, delay_s: float, timer: Timer) -> None:

@@ -6,9 +6,8 @@ over replications with the medians over runs.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from celerysim.metrics import over_replications, summary
 from celerysim.studies.cells import CELLS, Cell, drain_s, medians, published, scenario_of
 from celerysim.studies.purge import simulate_purged
-from celerysim.sweep.local import InlineExecutor, LocalExecutor
+from celerysim.sweep.local import InlineExecutor, executor_for
 
 Progress = Callable[[int, int], None]
 
@@ -97,7 +96,7 @@ def tables(
         scenario_of(cell, overrides)  # a user's mistake is told before any work begins
     jobs = [(cell, replication) for cell in cells for replication in range(replications)]
     summaries: dict[tuple[Cell, int], dict[str, Any]] = {}
-    with _executor(processes, len(jobs)) as executor:
+    with executor_for(processes, len(jobs)) as executor:
         futures = {}
         for job in jobs:
             futures[executor.submit(run_cell, *job, tuple(overrides))] = job
@@ -134,8 +133,3 @@ def at(table: Mapping[str, Any], path: Sequence[str]) -> Any:
     for key in path:
         value = value[key]
     return value
-
-
-def _executor(processes: int, jobs: int) -> Executor:
-    processes = min(processes or os.cpu_count() or 1, jobs)
-    return InlineExecutor() if processes <= 1 else LocalExecutor(processes)

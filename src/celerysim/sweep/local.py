@@ -55,6 +55,12 @@ class LocalExecutor(ProcessPoolExecutor):
             self._held.close()
 
 
+def executor_for(processes: int, jobs: int) -> Executor:
+    """An executor of ``processes`` (0: one a core) and no more than there are jobs."""
+    processes = min(processes or os.cpu_count() or 1, jobs)
+    return InlineExecutor() if processes <= 1 else LocalExecutor(processes)
+
+
 def _on_leash(held: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides
 
