@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from celerysim import Scenario, simulate
-from celerysim.engine import gossip
+from celerysim.engine import gossip, interpreter_lock
 from celerysim.history import Level, Outcome
 
 Make = Callable[..., Scenario]
@@ -20,10 +20,51 @@ def column(result: Any, name: str) -> list[float]:
     return [round(float(x), 6) for x in result.tasks[name]]
 
 
-def test_the_lock_shares_one_core_among_threads(make: Make) -> None:
-    result = simulate(make([1.0, 1.0], ("cpu_s", 1.0), pool="threads", cores=64))
-    assert column(result, "finished") == [3.0, 3.0]
-    assert result.busy_core_s == pytest.approx(2.0)
+def test_the_lock_goes_round_every_five_milliseconds(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter_lock, "WAKE_UP_S", 0.0)
+    # 0-5 A, 5-10 B, 10-13 A and done, then B alone: until 13 + 3 ms
+    result = simulate(make([1.0, 1.0], ("cpu_s", 0.008), pool="threads", cores=64))
+    assert column(result, "finished") == [1.013, 1.016]
+    assert result.busy_core_s == pytest.approx(0.016)
+
+
+def test_a_moment_s_work_waits_five_milliseconds_for_each_thread_that_computes(make: Make) -> None:
+    # Two compute from 1.0 on, in turns; the third comes at 1.002, behind the one that waits.
+    profiles = {
+        "computes": {"steps": [{"cpu_s": 0.1}]},
+        "moment": {"steps": [{"cpu_s": 0.0001}]},
+    }
+    result = simulate(
+        make(
+            [1.0, 1.0, 1.002],
+            profiles=profiles,
+            pattern=["computes", "computes", "moment"],
+            pool="threads",
+        )
+    )
+    assert column(result, "finished")[2] == 1.0101
+
+
+def test_who_lets_the_lock_go_mostly_takes_it_back(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Receiving three messages while another thread computes: in one turn, or each in one."""
+    profiles = {"computes": {"steps": [{"cpu_s": 9.0}]}, "waits": {"steps": [{"io_s": 1.0}]}}
+    load = make(
+        [1.0, 2.0, 2.0, 2.0],
+        profiles=profiles,
+        pattern=["computes", "waits", "waits", "waits"],
+        pool="threads",
+        costs={"receive_s": 0.001},
+    )
+    monkeypatch.setattr(interpreter_lock, "LOST_SHARE", 0.0)
+    kept = column(simulate(load), "received")[1:]
+    monkeypatch.setattr(interpreter_lock, "LOST_SHARE", 1.0)
+    lost = column(simulate(load), "received")[1:]
+    assert np.diff(kept).tolist() == pytest.approx([0.001, 0.001])
+    assert np.diff(lost).tolist() == pytest.approx([0.006, 0.006])
 
 
 def test_threads_wait_beside_each_other(make: Make) -> None:

@@ -1,9 +1,10 @@
 """Real runs beside their predictions: forks equal, the log possible, throughput right.
 
-Keepalive and all times of the puzzle divided by ten. A fork does not get ten times
-quicker with them, so the sleep is shorter still, and the publishing times are in the
-middle of stretches where a few tenths of a millisecond change nothing: between 28
-and 31, and 31 and 34, the predicted count depends on less than a message takes.
+The puzzle with keepalive and all times divided by five. (By ten, four forks of 30 to 75 ms
+take longer than the interval of 170 ms, which they cannot get shorter with, and the count
+scatters by two.) The sleep is shorter still, for the same reason, and the publishing times
+are in the middle of stretches where forks of 24 to 70 ms and publishes half a millisecond
+longer all give the same count: between the stretches it depends on less than that.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from celerysim.scenario import make_scenario
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
 
-#: Seconds of a publish, and the forks of the puzzle at a tenth of its times.
-LADDER = {0.002: 28, 0.0105: 31, 0.0145: 34}
-TENTH = (
+#: Seconds of a publish, and the forks of the puzzle at a fifth of its times.
+LADDER = {0.004: 28, 0.02: 31, 0.028: 34}
+FIFTH = (
     "machine.cores=2",
-    "worker.keepalive=3.0",
-    "producer.pause_s=0.17",
-    "tasks.profiles.short.steps=[{cpu_s=0.005},{io_s=0.05}]",
+    "worker.keepalive=6.0",
+    "producer.pause_s=0.34",
+    "tasks.profiles.short.steps=[{cpu_s=0.01},{io_s=0.08}]",
 )
 
 
 def test_the_ladder(tmp_path: Path, broker_url: str) -> None:
-    """All three at once: together they compute a third of one core."""
+    """All three at once: together they compute a third of a core."""
     running = []
     for publish_s in LADDER:
         command = [
@@ -44,17 +45,17 @@ def test_the_ladder(tmp_path: Path, broker_url: str) -> None:
             "--broker",
             broker_url,
         ]
-        for override in (*TENTH, f"producer.publish_s={publish_s}"):
+        for override in (*FIFTH, f"producer.publish_s={publish_s}"):
             command += ["--set", override]
         folder = tmp_path / str(publish_s)
         running.append(subprocess.Popen([*command, "-o", str(folder)], stdout=subprocess.DEVNULL))
-    assert [process.wait(timeout=120) for process in running] == [0, 0, 0]
+    assert [process.wait(timeout=180) for process in running] == [0, 0, 0]
     found = {publish_s: compare(tmp_path / str(publish_s), replications=20) for publish_s in LADDER}
     for publish_s, forks in LADDER.items():
         comparison = found[publish_s]
-        assert comparison.prediction("predicted", "forks").interval == (forks, forks)
-        # Given when the messages really came: on a busy machine a late publisher changes the count.
-        assert comparison.prediction("replayed", "forks").inside, publish_s
+        assert comparison.observed.forks == forks, publish_s
+        for stage in comparison.stages:
+            assert comparison.prediction(stage, "forks").interval == (forks, forks), publish_s
         assert_right(comparison)
 
 
@@ -81,7 +82,8 @@ def test_a_pool_behind_a_queue(
                     }
                 }
             },
-            "worker": {"pool": pool, "concurrency": concurrency},
+            "worker": {"pool": pool, "concurrency": concurrency}
+            | ({"prefetch_multiplier": 0} if pool == "threads" else {}),
             "machine": {"cores": 2},
         }
     )
@@ -94,15 +96,10 @@ def test_a_pool_behind_a_queue(
 
 
 def assert_right(comparison: Comparison) -> None:
-    """The log is one that Celery's rules allow; throughput within 5 %.
-
-    Of one of the runs: with threads it has two values, by which of two steps the worker started
-    first (celerysim.engine.gossip).
-    """
+    """The log is one that Celery's rules allow; throughput within 5 %."""
     worker = comparison.recording.scenario.worker
     if worker.autoscale is not None:
         verdict = conform(comparison.observed, keepalive=worker.keepalive)
         assert verdict.accepted, verdict
-    throughput = comparison.prediction("replayed", "throughput_per_s")
-    assert throughput.observed is not None
-    assert abs(throughput.values / throughput.observed - 1).min() < 0.05
+    error = comparison.prediction("replayed", "throughput_per_s").error
+    assert error == pytest.approx(0, abs=0.05)

@@ -17,6 +17,7 @@ from celerysim.engine.consumer import Consumer
 from celerysim.engine.gossip import Gossip
 from celerysim.engine.hub import EventletHub, GeventHub
 from celerysim.engine.in_process import InProcessConsumer, InProcessPool, WorkerDied
+from celerysim.engine.interpreter_lock import InterpreterLock
 from celerysim.engine.job import Job
 from celerysim.engine.machine import Machine
 from celerysim.engine.pool.green import EventletPool, GeventPool
@@ -59,10 +60,12 @@ def simulate(
     elif policy is None:
         policy = CeleryAutoscaler(worker.max_concurrency, worker.min_concurrency, worker.keepalive)
 
-    cores = 1 if worker.pool == "threads" else scenario.machine.cores  # the interpreter lock
-    machine = Machine(env, cores, scenario.machine.speed)
-    broker = Broker(env, recorder, worker.prefetch_count, scenario.costs.deliver_s)
     streams = Streams(scenario.run.seed, replication)
+    if worker.pool == "threads":
+        machine: Machine = InterpreterLock(env, streams, scenario.machine.speed)
+    else:
+        machine = Machine(env, scenario.machine.cores, scenario.machine.speed)
+    broker = Broker(env, recorder, worker.prefetch_count, scenario.costs.deliver_s)
     env.process(_produce(env, scenario, streams, broker, recorder))
     life = env.process(_worker(env, scenario, streams, machine, broker, recorder, policy))
     env.run(until=scenario.run.horizon_s or recorder.all_done | life)

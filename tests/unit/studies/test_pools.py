@@ -45,9 +45,11 @@ def test_throughput_and_cores_of_each_pool() -> None:
     assert rows["gevent(2)"].figure("throughput_per_s") == pytest.approx(4.0, rel=0.02)
     assert rows["prefork(8)"].figure("throughput_per_s") == pytest.approx(16.0, rel=0.02)
     assert rows["gevent(8)"].figure("throughput_per_s") == pytest.approx(full, rel=0.02)
-    # threads share the core evenly, so all eight compute for 0.8 s and then wait together
-    step = 8 / (0.8 + 0.4)
-    assert rows["threads(8)"].figure("throughput_per_s") == pytest.approx(step, rel=0.02)
+    # threads take turns of 5 ms, so of eight that begin together the first is done 35 ms before the
+    # last: batch by batch they drift apart until the core is always busy
+    threads = rows["threads(8)"].figure("throughput_per_s")
+    assert threads is not None
+    assert 0.9 * full < threads <= full
     assert rows["prefork(8)"].cores_used == pytest.approx(1.6, rel=0.02)
     assert rows["gevent(8)"].cores_used == pytest.approx(1.0, rel=0.02)
     assert rows["gevent(8)"].throughput_per_core == pytest.approx(full, rel=0.02)

@@ -6,11 +6,8 @@ unlimited queue before them. Acceptance and result are handled in the thread tha
 runs the task; an acknowledgement put off there with ``call_soon`` does not wake
 the event loop's poller and goes out at its next turn, whatever brings that about.
 
-All threads, the event loop's among them, share the interpreter lock: their CPU
-work shares *one* core (the machine given to this pool has one). Leaves out the
-lock's switch interval (5 ms): a thread that comes back from waiting does not get
-the lock at once but after up to that time for each thread that computes, and so
-does each system call of the event loop.
+All threads, the event loop's among them, share the interpreter lock
+(:mod:`celerysim.engine.interpreter_lock`, the machine given to this pool).
 
 There is no ``grow``: with ``--autoscale`` the first scale-up ends the worker
 ("Unrecoverable error: AttributeError"). Threads finish the jobs they were given;
