@@ -32,10 +32,11 @@ ALLOWED = {
     "record": FOUNDATION | {"scenario", "engine", "trace"},
     "compare": FOUNDATION
     | {"scenario", "engine", "result", "trace", "record", "metrics", "report"},
+    "validate": FOUNDATION | {"compare", "record", "studies", "sweep", "plots"},
 }
 #: Modules that nobody outside these packages may load.
 CONFINED = {
-    "matplotlib": {"plots", "inspection", "sweep", "studies", "compare"},
+    "matplotlib": {"plots", "inspection", "sweep", "studies", "compare", "validate"},
     "typer": {"cli"},
     "simpy": {"engine"},
     "rich": {"progress"},

@@ -93,14 +93,17 @@ def test_another_keepalive_is_outside_in_both_stages(recorded: Recorded, tmp_pat
     assert mended.prediction("replayed", "forks").inside
 
 
-@pytest.mark.parametrize("pool", ["gevent", "threads", "solo"])
+@pytest.mark.parametrize(
+    ("pool", "tolerance"),
+    [("gevent", 0.002), ("solo", 0.002), ("threads", 0.01)],  # there: some turns of 5 ms in 1.3 s
+)
 def test_pools_of_one_process_are_replayed_by_their_steps(
-    pool: str, recorded: Recorded, tmp_path: Path
+    pool: str, tolerance: float, recorded: Recorded, tmp_path: Path
 ) -> None:
     made = scenario("producer.max_tasks=40", autoscale=None, pool=pool)
     found = compare(recorded(tmp_path / "r", made), replications=3, stages=["replayed"])
     for path in ("throughput_per_s", "sojourn_s.mean", "runtime_s.p95"):
-        assert abs(found.prediction("replayed", path).error or 1) < 0.002
+        assert abs(found.prediction("replayed", path).error or 1) < tolerance
 
 
 def test_a_prediction_s_numbers() -> None:
