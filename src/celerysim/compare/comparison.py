@@ -62,7 +62,7 @@ def compare(
 
     Args:
         recording: a recording, or its folder.
-        replications: runs of each stage; one where nothing is random.
+        replications: runs of each stage.
         overrides: ``dotted.path=value`` for the simulated worker, as ``--set``: costs
             or a speed measured elsewhere, for example.
         stages: the stages to run.

@@ -22,8 +22,7 @@ def compare_report(comparison: Comparison) -> str:
         lines.append(f"  {recording.reason}: compared with whole runs, so expect differences")
     for stage, predictions in comparison.stages.items():
         count = max((len(p.values) for p in predictions), default=0)
-        runs = f"{count} runs" if count > 1 else "1 run: nothing in it is random"
-        lines += ["", f"{HEADINGS[stage]}; {runs}", *columns(_rows(predictions))]
+        lines += ["", f"{HEADINGS[stage]}; {count} runs", *columns(_rows(predictions))]
     lines += ["", "interval: the middle 95 % of the simulated values. error: of their median."]
     return "\n".join(lines)
 

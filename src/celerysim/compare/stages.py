@@ -11,6 +11,9 @@ each replication puts every time anywhere within :data:`RESOLUTION_S`.
 *Predicted*: the scenario as it stands, with random numbers other than those that
 the recording used. The error of the scenario's load is added: when a publisher is
 late, or a core slower than stated, it shows here.
+
+In both each run draws the worker's costs from their measured spread
+(:mod:`celerysim.compare.uncertainty`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from celerysim.compare.uncertainty import with_drawn_costs
 from celerysim.history import Outcome
 from celerysim.record import Recording
 from celerysim.record.plan import messages
@@ -40,18 +44,12 @@ _PREFORK = "prefork"
 def runs(
     stage: Stage, recording: Recording, trace: Trace, replications: int
 ) -> Iterator[tuple[Scenario, int]]:
-    """The runs to simulate: a scenario and the number of its replication.
-
-    One run only where nothing in the scenario is random.
-    """
-    if stage == "predicted":
-        scenario = recording.scenario
-        count = replications if is_random(scenario) else 1
-        # Replication 0 has the random numbers that the recorded publisher used.
-        yield from ((scenario, number) for number in range(1, count + 1))
-    else:
-        replay = Replay(recording, trace)
-        yield from ((replay.scenario(number), number) for number in range(1, replications + 1))
+    """The runs to simulate: a scenario and the number of its replication."""
+    replay = Replay(recording, trace) if stage == "replayed" else None
+    # Replication 0 has the random numbers that the recorded publisher used.
+    for number in range(1, replications + 1):
+        scenario = recording.scenario if replay is None else replay.scenario(number)
+        yield with_drawn_costs(scenario, number), number
 
 
 class Replay:
@@ -60,7 +58,9 @@ class Replay:
     def __init__(self, recording: Recording, trace: Trace) -> None:
         self._data = recording.scenario.model_dump(mode="json", exclude_none=True)
         self._seed = recording.scenario.run.seed
-        self._sent = recording.publishes["end"]
+        # As in Recording.trace: a publisher that lost its core after sending notes the end late.
+        known = dict(zip(trace.ids, trace.tasks["sent"].tolist(), strict=True))
+        self._sent = np.array([known[id] for id in recording.ids], dtype=np.float64)
         plan = list(islice(messages(recording.scenario), len(self._sent)))
         if recording.scenario.worker.pool == _PREFORK:
             self._kinds: dict[str, tuple[str, ...]] = {m.name: ("io",) for m in plan}
@@ -114,18 +114,3 @@ class Replay:
             runtime = logged.get(id, np.nan)
             taken.append([sum(s for _, s in told) if np.isnan(runtime) else float(runtime)])
         return taken
-
-
-def is_random(scenario: Scenario) -> bool:
-    """Whether two replications of a scenario can differ."""
-    producer, tasks = scenario.producer, scenario.tasks
-    if producer.kind == "poisson" or 0 < scenario.costs.exit_missed_share < 1:
-        return True
-    drawn = [producer.publish_s]
-    if producer.kind == "batches":
-        drawn.append(producer.pause_s)
-    if tasks.trace is None:
-        if tasks.pattern is None and len(tasks.profiles) > 1:
-            return True
-        drawn += [step.seconds for profile in tasks.profiles.values() for step in profile.steps]
-    return any(seconds.kind != "constant" for seconds in drawn)

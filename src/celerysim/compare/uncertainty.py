@@ -1,0 +1,31 @@
+"""How well the worker's costs are known: each simulated run draws them from their measured spread.
+
+A prediction that takes every cost for exact claims more than it knows: whether a pool
+shrinks in this batch or the next can hang on one fork's milliseconds. So each
+replication draws each of these costs once, between the 10th and the 90th percentile of
+the measurements (``validation/costs``). They are factors of the scenario's own costs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from celerysim.scenario import Scenario
+
+#: Measured p10 and p90 (seconds) over the default, by field of ``costs``.
+FACTORS = {
+    "fork_s": (0.0227 / 0.030, 0.0396 / 0.030),
+    "deliver_s": (0.0001 / 0.0005, 0.0006 / 0.0005),
+    "child_start_s": (0.0042 / 0.005, 0.0058 / 0.005),
+    "child_exit_s": (0.0030 / 0.005, 0.0113 / 0.005),
+}
+
+
+def with_drawn_costs(scenario: Scenario, replication: int) -> Scenario:
+    """The scenario with the costs of one replication."""
+    generator = np.random.Generator(np.random.Philox([scenario.run.seed, replication]))
+    low, high = np.array(list(FACTORS.values())).T
+    factors = dict(zip(FACTORS, generator.uniform(low, high).tolist(), strict=True))
+    costs = scenario.costs
+    drawn = {name: getattr(costs, name) * factor for name, factor in factors.items()}
+    return scenario.model_copy(update={"costs": costs.model_copy(update=drawn)})
