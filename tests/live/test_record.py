@@ -112,6 +112,21 @@ def test_the_other_pools(pool: str, tmp_path: Path, broker_url: str) -> None:
         assert first["finished"].max() - first["started"].min() >= 4 * 0.155 - 0.004
 
 
+def test_a_packed_recording_is_the_same(tmp_path: Path, broker_url: str) -> None:
+    short = tmp_path / "short.toml"
+    short.write_text(
+        "[producer]\nkind = 'batches'\nbatch_size = 4\npause_s = 0.2\nmax_tasks = 8\n"
+        "[tasks.profiles.short]\nsteps = [{ io_s = 0.1 }]\n[machine]\ncores = 1\n"
+    )
+    command = [sys.executable, "-m", "celerysim.cli", "record", str(short), "--compress"]
+    command += ["--broker", broker_url, "-o", str(tmp_path / "r")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "worker.log.gz" in done.stdout
+    assert not (tmp_path / "r" / "worker.log").exists()
+    recording = load_recording(tmp_path / "r")
+    assert recording.trace().count(Outcome.SUCCEEDED) == len(recording.publishes) == 8
+
+
 def test_settings_reach_the_worker(tmp_path: Path, broker_url: str) -> None:
     made = scenario(
         optimization="fast",

@@ -126,12 +126,17 @@ def record(
             help="Record although this machine has fewer cores than the scenario's.",
         ),
     ] = False,
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Pack the log and the tables with gzip.")
+    ] = False,
 ) -> None:
     """Run a scenario on real Celery and a real broker, and keep what happened.
 
     Needs the extra: pip install 'celerysim[record]'. Exit code: 0 complete, 1 interrupted.
     """
+    from celerysim.record import load_recording
     from celerysim.record import record as record_run
+    from celerysim.record.files import compress as pack
     from celerysim.report import recording_report
     from celerysim.scenario import load_scenario
 
@@ -144,6 +149,9 @@ def record(
             allow_fewer_cores=allow_fewer_cores,
             progress=lambda part, _: progress(round(100 * part), 100),
         )
+        if compress:
+            pack(folder)
+            recording = load_recording(folder)
     typer.echo(recording_report(recording))
     if not recording.complete:
         raise typer.Exit(1)
