@@ -25,6 +25,7 @@ from celerysim.engine.pool.solo import SoloPool
 from celerysim.engine.pool.threads import ThreadsPool
 from celerysim.engine.producer import sent_times
 from celerysim.engine.recorder import Recorder
+from celerysim.engine.run_queues import RunQueues
 from celerysim.engine.streams import Streams
 from celerysim.engine.supervisor import Supervisor
 from celerysim.engine.workload import kinds, work
@@ -60,7 +61,7 @@ def simulate(
         policy = CeleryAutoscaler(worker.max_concurrency, worker.min_concurrency, worker.keepalive)
 
     cores = 1 if worker.pool == "threads" else scenario.machine.cores  # the interpreter lock
-    machine = Machine(env, cores, scenario.machine.speed)
+    machine = _machine(env, cores, scenario)
     broker = Broker(env, recorder, worker.prefetch_count, scenario.costs.deliver_s)
     streams = Streams(scenario.run.seed, replication)
     env.process(_produce(env, scenario, streams, broker, recorder))
@@ -74,6 +75,14 @@ def simulate(
         end=env.now,
         busy_core_s=machine.busy_core_s,
     )
+
+
+def _machine(env: simpy.Environment, cores: int, scenario: Scenario) -> Machine:
+    """The cores, under the scenario's scheduling; on a single one both are the same."""
+    machine = scenario.machine
+    if cores == 1 or machine.scheduling == "processor sharing":
+        return Machine(env, cores, machine.speed)
+    return RunQueues(env, cores, machine.speed, machine.balance_s)
 
 
 def _worker(
