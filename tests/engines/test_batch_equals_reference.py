@@ -56,6 +56,9 @@ def random_scenario(rng: np.random.Generator) -> Scenario:
         costs = {name: float(rng.choice([0.0, 0.001, 0.01, 0.05])) for name in COSTS}
     if rng.random() < 0.1:
         costs["exit_missed_share"] = 0.5
+    machine: dict[str, Any] = {"cores": int(rng.integers(1, 5))}
+    if 1 < machine["cores"] <= high:  # the other rule is the reference engine's alone
+        machine["scheduling"] = "processor sharing"
     run: dict[str, Any] = {"seed": int(rng.integers(2**20))}
     if rng.random() < 0.2:
         run["horizon_s"] = 4.0
@@ -64,7 +67,7 @@ def random_scenario(rng: np.random.Generator) -> Scenario:
             "producer": producer,
             "tasks": {"profiles": {"a": {"steps": steps}}},
             "worker": worker,
-            "machine": {"cores": int(rng.integers(1, 5))},
+            "machine": machine,
             "run": run,
             "costs": costs,
         }
@@ -135,11 +138,15 @@ def test_memory_in_progress_is_bounded_and_changes_nothing() -> None:
         "worker.max_tasks_per_child=3",
         "worker.max_memory_per_child=90000",
         "worker.pool=gevent",
+        "machine.scheduling='run queues'",
     ],
 )
 def test_what_it_does_not_support_is_refused_by_name(change: str) -> None:
-    scenario = load_scenario("puzzle", [change])
     field = change.partition("=")[0]
+    cores = (
+        ["machine.cores=4"] if field == "machine.scheduling" else []
+    )  # 4 children and the parent
+    scenario = load_scenario("puzzle", [change, *cores])
     assert [reason.partition(" = ")[0] for reason in unsupported(scenario)] == [field]
     with pytest.raises(ScenarioError, match=f"{field}.*Remedy"):
         simulate_many([scenario], 2)

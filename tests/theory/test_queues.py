@@ -30,7 +30,7 @@ def sojourns(rate_per_s: float, step: dict[str, Any], concurrency: int, cores: i
             "producer": {"kind": "poisson", "rate_per_s": rate_per_s, "max_tasks": TASKS},
             "tasks": {"profiles": {"t": {"steps": [step]}}},
             "worker": {"concurrency": concurrency, "prefetch_multiplier": 0},
-            "machine": {"cores": cores},
+            "machine": {"cores": cores, "scheduling": "processor sharing"},
             "costs": ZERO,
         }
     )

@@ -44,4 +44,8 @@ def problems(scenario: Scenario) -> list[Problem]:
             refuse(f"worker.{name}", value, "has no children that leave by themselves")
     if worker.task_acks_late and worker.task_reject_on_worker_lost:
         refuse("worker.task_reject_on_worker_lost", True, "delivers each message once")
+    machine, processes = scenario.machine, worker.max_concurrency + 1
+    if machine.scheduling == "run queues" and 1 < machine.cores < processes:
+        reason = f"has no run queues: {machine.cores} cores are fewer than {processes} processes"
+        refuse("machine.scheduling", machine.scheduling, reason)
     return found

@@ -1,10 +1,12 @@
 """The machine: N cores shared by all runnable work of the worker.
 
-Models the kernel's fair scheduler as processor sharing: while n pieces of CPU
-work are runnable, each advances at ``speed * min(1, cores / n)``. Leaves out
-time slices, cache effects and the different weight of a process that has just
-woken. Invariant: the work done by all pieces together never exceeds
-``speed * cores`` a second, and no piece advances faster than ``speed``.
+Processor sharing: while n pieces of CPU work are runnable, each advances at
+``speed * min(1, cores / n)``. That is what the kernel's fair scheduler comes to in
+the long run, and at once where no more is runnable than there are cores; what it
+does before is :mod:`celerysim.engine.run_queues`. Leaves out time slices, cache
+effects and the different weight of a process that has just woken. Invariant: the
+work done by all pieces together never exceeds ``speed * cores`` a second, and no
+piece advances faster than ``speed``.
 
 All runnable pieces advance at one rate, so the machine keeps one virtual clock
 of work done a piece; a piece ends when that clock reaches its arrival plus its
@@ -25,16 +27,22 @@ RESOLUTION_S = 1e-10
 
 NO_ALARM = float("inf")
 
+#: The process that is no child; children have their numbers.
+SUPERVISOR = 0
+
 
 class Work(simpy.Event):
     """A piece of CPU work; the event of its completion."""
 
-    __slots__ = ("alarm", "withdrawn")
+    __slots__ = ("alarm", "arrival", "core", "owner", "withdrawn")
 
-    def __init__(self, env: simpy.Environment) -> None:
+    def __init__(self, env: simpy.Environment, owner: int = SUPERVISOR) -> None:
         super().__init__(env)
         self.alarm = NO_ALARM  #: when the latest alarm set for it rings
         self.withdrawn = False
+        self.owner = owner  #: the process that does it
+        self.core: object = None  #: of a machine with run queues: where it is,
+        self.arrival = 0  #: and in which order it came there
 
     def complete(self) -> None:
         """Process the event at once, as ``Environment.step`` does when an event's time has come.
@@ -59,6 +67,7 @@ class Machine:
         self._virtual = 0.0
         self._updated = env.now
         self._runnable = 0
+        self._room: float = float("inf")  # pieces that run before they crowd
         self._busy_core_s = 0.0
         self._heap: list[tuple[float, int, Work]] = []
         self._serial = 0
@@ -70,9 +79,9 @@ class Machine:
         self._advance()
         return self._busy_core_s
 
-    def work(self, cpu_s: float) -> Work:
+    def work(self, cpu_s: float, owner: int = SUPERVISOR) -> Work:
         """Start ``cpu_s`` seconds of CPU work; the returned event fires when they are done."""
-        piece = Work(self._env)
+        piece = Work(self._env, owner)
         self.begin(piece, cpu_s)
         return piece
 
@@ -83,7 +92,9 @@ class Machine:
         first work is to wake up.
         """
         self._serial += 1
-        if self._runnable:
+        if self._runnable >= self._room:
+            self._crowd(piece, cpu_s)
+        elif self._runnable:
             self._advance()
             heappush(self._heap, (self._virtual + cpu_s, self._serial, piece))
             self._runnable += 1
@@ -105,6 +116,10 @@ class Machine:
         piece.withdrawn = True
         self._runnable -= 1
         self._settle()
+
+    def _crowd(self, piece: Work, cpu_s: float) -> None:
+        """Begin a piece where there is no room; processor sharing always has some."""
+        raise NotImplementedError
 
     def _advance(self) -> None:
         """Bring the virtual clock up to now."""

@@ -26,6 +26,7 @@ from celerysim.engine.pool.solo import SoloPool
 from celerysim.engine.pool.threads import ThreadsPool
 from celerysim.engine.producer import sent_times
 from celerysim.engine.recorder import Recorder
+from celerysim.engine.run_queues import RunQueues
 from celerysim.engine.streams import Streams
 from celerysim.engine.supervisor import Supervisor
 from celerysim.engine.workload import kinds, work
@@ -61,10 +62,7 @@ def simulate(
         policy = CeleryAutoscaler(worker.max_concurrency, worker.min_concurrency, worker.keepalive)
 
     streams = Streams(scenario.run.seed, replication)
-    if worker.pool == "threads":
-        machine: Machine = InterpreterLock(env, streams, scenario.machine.speed)
-    else:
-        machine = Machine(env, scenario.machine.cores, scenario.machine.speed)
+    machine = _machine(env, scenario, streams)
     broker = Broker(env, recorder, worker.prefetch_count, scenario.costs.deliver_s)
     env.process(_produce(env, scenario, streams, broker, recorder))
     life = env.process(_worker(env, scenario, streams, machine, broker, recorder, policy))
@@ -77,6 +75,16 @@ def simulate(
         end=env.now,
         busy_core_s=machine.busy_core_s,
     )
+
+
+def _machine(env: simpy.Environment, scenario: Scenario, streams: Streams) -> Machine:
+    """What the worker's work runs on: the cores, or with threads the interpreter lock."""
+    machine = scenario.machine
+    if scenario.worker.pool == "threads":
+        return InterpreterLock(env, streams, machine.speed)
+    if machine.cores == 1 or machine.scheduling == "processor sharing":  # the same on one core
+        return Machine(env, machine.cores, machine.speed)
+    return RunQueues(env, machine.cores, machine.speed, machine.balance_s)
 
 
 def _worker(

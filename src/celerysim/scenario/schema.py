@@ -284,6 +284,13 @@ class Machine(Model):
     """Cores, shared by all runnable processes of the worker."""
     speed: Positive = 1.0
     """CPU speed relative to the machine on which ``cpu_s`` and ``costs`` were measured."""
+    scheduling: Literal["run queues", "processor sharing"] = "run queues"
+    """How more runnable processes than cores share them. ``run queues``: each core shares itself
+    among its own, as Linux does. ``processor sharing``: all advance equally, an idealisation."""
+    balance_s: Positive = 0.14
+    """With ``run queues``: how long one core may have one process more than another before one is
+    moved; a core that would idle is given one at once. The default was measured on a computer with
+    two CPUs (``validation/run_queues``); Linux waits in proportion to the computer's CPUs."""
 
 
 class Run(Model):

@@ -91,7 +91,7 @@ def random_scenario(number: int) -> dict[str, Any]:
         "producer": producer,
         "tasks": tasks,
         "worker": worker,
-        "machine": {"cores": cores},
+        "machine": {"cores": cores, "scheduling": "processor sharing"},  # as it is read back
         "run": {"seed": number},
     }
 

@@ -22,15 +22,11 @@ SMALL = [Cell("schedule", "autoscale", 2), Cell("schedule", "gevent", 2)]
 #: Each with its missing mechanism, docs/tables.md.
 MISSES = {
     "cumulative autoscale(2,1)",
-    "cumulative autoscale(8,4)",
     "cumulative concurrency(2)",
     "cumulative concurrency(4)",
     "cumulative concurrency(8)",
     "cumulative gevent(8)",
     "cumulative eventlet(8)",  # its error of -1.0 % is on the limit
-    "schedule autoscale(4,2)",  # its p95's error of -4.0 % is on the limit
-    "schedule autoscale(8,4)",
-    "schedule concurrency(8)",
     "schedule gevent(8)",
     "schedule eventlet(8)",
 }

@@ -156,7 +156,7 @@ class Child:
                 yield self._compute(costs.child_accept_s)
             else:
                 self._asleep = True
-                self._work = Work(self._env)
+                self._work = Work(self._env, self.number)
                 yield self._work
             job = self._pipe.popleft()
             self._send(Message.ACK, job)
@@ -191,7 +191,7 @@ class Child:
         self._recorder.finished(job.index, Outcome.FAILED if job.failed else Outcome.SUCCEEDED)
 
     def _compute(self, cpu_s: float) -> Work:
-        self._work = self._machine.work(cpu_s)
+        self._work = self._machine.work(cpu_s, self.number)
         return self._work
 
     def _stop_work(self) -> None:
