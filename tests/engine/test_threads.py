@@ -30,21 +30,27 @@ def test_the_lock_goes_round_every_five_milliseconds(
     assert result.busy_core_s == pytest.approx(0.016)
 
 
-def test_a_moment_s_work_waits_five_milliseconds_for_each_thread_that_computes(make: Make) -> None:
-    # Two compute from 1.0 on, in turns; the third comes at 1.002, behind the one that waits.
+def test_a_moment_s_work_waits_five_milliseconds_for_a_thread_that_computes(make: Make) -> None:
     profiles = {
         "computes": {"steps": [{"cpu_s": 0.1}]},
         "moment": {"steps": [{"cpu_s": 0.0001}]},
     }
-    result = simulate(
-        make(
-            [1.0, 1.0, 1.002],
-            profiles=profiles,
-            pattern=["computes", "computes", "moment"],
-            pool="threads",
-        )
-    )
-    assert column(result, "finished")[2] == 1.0101
+    load = make([1.0, 1.002], profiles=profiles, pattern=["computes", "moment"], pool="threads")
+    assert column(simulate(load), "finished") == [1.10016, 1.0071]  # and 60 us to wake up
+
+
+def test_the_lock_often_goes_back_to_the_thread_that_had_it_before(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four threads that compute for 0.1 s: always to and fro ends two of them early."""
+    load = make([1.0] * 4, ("cpu_s", 0.1), pool="threads", concurrency=4)
+    monkeypatch.setattr(interpreter_lock, "WAKE_UP_S", 0.0)
+    monkeypatch.setattr(interpreter_lock, "BACK_SHARE", 1.0)
+    ends = sorted(column(simulate(load), "finished"))
+    assert ends[1] <= 1.22
+    assert ends[3] == 1.4
+    monkeypatch.setattr(interpreter_lock, "BACK_SHARE", 0.0)
+    assert sorted(column(simulate(load), "finished"))[1] > 1.3
 
 
 def test_who_lets_the_lock_go_mostly_takes_it_back(

@@ -56,7 +56,9 @@ class BlockingLoop(Supervisor):
     def _synloop(self) -> Activity:
         while True:
             while self._soon:
-                self._soon.pop()()
+                activity = self._soon.pop()()
+                if activity is not None:
+                    yield from activity
             yield from self._drain_events()
 
     def _drain_events(self) -> Activity:

@@ -50,6 +50,7 @@ class Consumer:
         self._worker = scenario.worker
         self._receive_s = scenario.costs.receive_s
         self._deliver_s = scenario.costs.deliver_s
+        self._ack_s = scenario.costs.ack_s  # in pools of one process
         self._machine = machine
         self._broker = broker
         self._supervisor = supervisor

@@ -10,6 +10,7 @@ task. Limits that only child processes have (``max_tasks_per_child``,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import simpy
 
@@ -127,7 +128,14 @@ class InProcessConsumer(Consumer):
         if self._worker.idealised and not job.acknowledged:
             job.acknowledged = True
             self._broker.ack(job)
-        super()._acknowledge(job)
+        if not job.acknowledged:
+            job.acknowledged = True
+            self._supervisor.call_soon(partial(self._write_ack, job))
+
+    def _write_ack(self, job: Job) -> Activity:
+        if self._ack_s:
+            yield self._machine.work(self._ack_s)
+        self._broker.ack(job)
 
 
 class WorkerDied(Exception):

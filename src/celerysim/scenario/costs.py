@@ -49,6 +49,8 @@ class Costs(Model):
     """Green, threads, solo: starting a task in the worker's own process, up to its first step."""
     task_end_s: Duration = 0.0003
     """Green, threads, solo: from the log line "succeeded" to the acknowledgement's being queued."""
+    ack_s: Duration = 0.000_05
+    """Green, threads, solo: writing one acknowledgement (prefork: within ``accept_s``)."""
     backend_s: Duration = 0.0015
     """Green: making the result backend anew at the end of every task, before "succeeded". Celery
     keeps one a thread (celery/app/base.py: Celery.backend), and a greenlet counts as a thread;
