@@ -46,10 +46,12 @@ def test_the_lock_often_goes_back_to_the_thread_that_had_it_before(
     load = make([1.0] * 4, ("cpu_s", 0.1), pool="threads", concurrency=4)
     monkeypatch.setattr(interpreter_lock, "WAKE_UP_S", 0.0)
     monkeypatch.setattr(interpreter_lock, "BACK_SHARE", 1.0)
+    monkeypatch.setattr(interpreter_lock, "BACK_AGAIN_SHARE", 1.0)
     ends = sorted(column(simulate(load), "finished"))
     assert ends[1] <= 1.22
     assert ends[3] == 1.4
     monkeypatch.setattr(interpreter_lock, "BACK_SHARE", 0.0)
+    monkeypatch.setattr(interpreter_lock, "BACK_AGAIN_SHARE", 0.0)
     assert sorted(column(simulate(load), "finished"))[1] > 1.3
 
 

@@ -8,7 +8,7 @@ another thread has had it. A thread that stops computing lets it go.
 
 Who gets it next is decided by the C library's condition variable, and is neither first
 come, first served nor even: two threads pass it to and fro for a while, and the others
-wait (:data:`BACK_SHARE`). So threads that begin together do not end together, and a
+wait (:data:`BACK_AGAIN_SHARE`). So threads that begin together do not end together, and a
 thread that has just a moment's work, the event loop's above all, waits some turns of 5 ms.
 
 A thread lets the lock go for each system call too. The call is over in microseconds and
@@ -34,10 +34,11 @@ from celerysim.engine.streams import Streams
 
 #: ``sys.getswitchinterval()``.
 SWITCH_INTERVAL_S = 0.005
-#: Share of turns after which the lock goes back to the thread that had it before; else any of the
-#: other waiters gets it. Of threads that only computed, 3 to 5 at once (CPython 3.11, glibc 2.36):
-#: 195 of 478, 239 of 607 and 290 of 740 turns.
-BACK_SHARE = 0.4
+#: Share of turns after which the lock goes back to the thread that had it before, when the turn
+#: before went back too, and when it did not; else any of the other waiters gets it. Of 3, 4 and 5
+#: threads that only computed (CPython 3.11, glibc 2.36): 0.81, 0.64, 0.43 and 0.15, 0.14, 0.12.
+BACK_AGAIN_SHARE = 0.65
+BACK_SHARE = 0.14
 #: Share of hand-overs between two messages at which a waiter gets the lock: in three runs of a
 #: worker with eight busy threads 157 of 588 messages came 4 ms or more after the one before.
 LOST_SHARE = 0.27
@@ -57,6 +58,7 @@ class InterpreterLock(Machine):
         self._taken = env.now  # when it got it
         self._waiting: list[tuple[Work, float, float]] = []  # piece, CPU seconds, since when
         self._before: Work | None = None  # who had the lock before the holder, and wants it back
+        self._to_and_fro = False  # whether the holder got it back
         self._turn = 0  # alarms of earlier turns ring for nothing
         self._busy = 0.0
 
@@ -156,8 +158,9 @@ class InterpreterLock(Machine):
         if len(places) > 1:
             back = [place for place in places if self._waiting[place][0] is self._before]
             others = [place for place in places if place not in back]
-            u = next(self._uniforms)
-            if back and u < BACK_SHARE:
+            share = BACK_AGAIN_SHARE if self._to_and_fro else BACK_SHARE
+            self._to_and_fro = bool(back) and next(self._uniforms) < share
+            if self._to_and_fro:
                 return back[0]
             places = others
         return places[int(next(self._uniforms) * len(places))] if len(places) > 1 else places[0]
