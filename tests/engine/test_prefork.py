@@ -479,6 +479,29 @@ def test_messages_waiting_at_the_start_are_received_before_the_loop_reads_any_ch
     assert column(result, "started") == pytest.approx([0.151] * 4, abs=EXACT)
 
 
+# --- the first task of a kind in a child ---
+
+LAZY = {
+    "a": {"steps": [{"io_s": 0.5}], "first_in_child_cpu_s": 0.25},
+    "b": {"steps": [{"io_s": 0.5}]},
+}
+
+
+def test_the_first_of_a_kind_in_each_child_pays_once(make: Make) -> None:
+    # children 1 and 2 both meet "a" first at 1; at 3 they know it; "b" costs nothing
+    times = [1.0, 1.0, 3.0, 3.0, 5.0]
+    pattern = ["a", "a", "a", "a", "b"]
+    result = simulate(make(times, profiles=LAZY, pattern=pattern, concurrency=2))
+    assert column(result, "finished") == pytest.approx([1.75, 1.75, 3.5, 3.5, 5.5], abs=EXACT)
+
+
+def test_a_child_forked_later_pays_too(make: Make) -> None:
+    result = simulate(
+        make([1.0, 3.0, 5.0], profiles=LAZY, pattern=["a"], concurrency=1, max_tasks_per_child=2)
+    )
+    assert column(result, "finished") == pytest.approx([1.75, 3.5, 5.75], abs=EXACT)
+
+
 # --- cores ---
 
 

@@ -81,6 +81,12 @@ def test_threads_wait_beside_each_other(make: Make) -> None:
     assert column(result, "finished") == [2.0, 2.0]
 
 
+def test_the_first_of_a_kind_pays_once_in_the_process(make: Make) -> None:
+    lazy = {"a": {"steps": [{"io_s": 0.5}], "first_in_child_cpu_s": 0.25}}
+    result = simulate(make([1.0, 1.0, 3.0], profiles=lazy, pool="threads", concurrency=2))
+    assert column(result, "finished") == [1.75, 1.5, 3.5]
+
+
 def test_jobs_queue_without_limit_and_start_in_order(make: Make) -> None:
     result = simulate(
         make([1.0] * 5, ("io_s", 1.0), pool="threads", concurrency=2, prefetch_multiplier=0)

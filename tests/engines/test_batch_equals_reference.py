@@ -139,6 +139,7 @@ def test_memory_in_progress_is_bounded_and_changes_nothing() -> None:
         "worker.max_memory_per_child=90000",
         "worker.pool=gevent",
         "machine.scheduling='run queues'",
+        "tasks.profiles.short.first_in_child_cpu_s=0.1",
     ],
 )
 def test_what_it_does_not_support_is_refused_by_name(change: str) -> None:

@@ -45,6 +45,7 @@ class InProcessPool(ABC):
         self._backend_s = 0.0  # green pools only
         self._machine = machine
         self._recorder = recorder
+        self._met: set[str] = set()  # kinds of tasks that have begun
         self._events = events
         self._limit = limit
         recorder.level(Level.PROCESSES, limit)
@@ -98,6 +99,9 @@ class InProcessPool(ABC):
         if self._costs.task_start_s:
             yield self._machine.work(self._costs.task_start_s)
         self._recorder.started(job.index, MAIN_PROCESS)
+        if job.kind.first_in_child_cpu_s and job.kind.name not in self._met:
+            self._met.add(job.kind.name)
+            yield self._machine.work(job.kind.first_in_child_cpu_s)
         for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
             if kind is StepKind.CPU:
                 yield self._machine.work(seconds)

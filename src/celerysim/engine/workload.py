@@ -17,12 +17,18 @@ class Kind(NamedTuple):
     name: str
     steps: tuple[StepKind, ...]
     rss_growth_kib: float
+    first_in_child_cpu_s: float
 
 
 def kinds(scenario: Scenario) -> tuple[Kind, ...]:
     """The profiles of a scenario, in the file's order."""
     return tuple(
-        Kind(name, tuple(step.kind for step in profile.steps), profile.rss_growth_kib)
+        Kind(
+            name,
+            tuple(step.kind for step in profile.steps),
+            profile.rss_growth_kib,
+            profile.first_in_child_cpu_s,
+        )
         for name, profile in scenario.tasks.profiles.items()
     )
 

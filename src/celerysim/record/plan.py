@@ -58,11 +58,14 @@ def messages(scenario: Scenario) -> Iterator[Message]:
                 (kind, value / speed if kind == "cpu" else value)
                 for kind, value in zip(kinds[profile], values, strict=False)
             )
+            name, settings = profiles[profile]
+            if settings.first_in_child_cpu_s:
+                steps = ((f"first {name}", settings.first_in_child_cpu_s / speed), *steps)
             yield Message(
                 number=number,
-                name=profiles[profile][0],
+                name=name,
                 steps=steps,
-                rss_kib=profiles[profile][1].rss_growth_kib,
+                rss_kib=settings.rss_growth_kib,
                 sent_s=sent_s,
                 publish_s=publish_s,
                 pause_s=pause_s if first and number else 0.0,

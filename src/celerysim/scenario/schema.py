@@ -134,6 +134,9 @@ class Profile(Model):
     """The steps, in order."""
     weight: Positive = 1.0
     """How often this profile is drawn, relative to the others; unused with ``tasks.pattern``."""
+    first_in_child_cpu_s: Duration = 0.0
+    """Seconds of CPU work that the first such task of each process does before its steps: an
+    import, a connection, a table that it leaves to the next ones. Children forked later pay too."""
     rss_growth_kib: Duration = 0.0
     """Resident memory (KiB) that each such task leaves behind in its child process."""
 

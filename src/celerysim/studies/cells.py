@@ -82,10 +82,9 @@ def scenario_of(cell: Cell, overrides: Iterable[str] = ()) -> Scenario:
         pool = cell.pool if cell.is_green else "prefork"
         worker = {"pool": pool, "concurrency": cell.size}
     batches = {"batch_size": cell.size, "pause_s": own["pauses_s"][cell.load]}
-    profiles = own["tasks"]["profiles"]
     data = {
         "producer": {**common["producer"], **own["producer"], **batches},
-        "tasks": {"profiles": profiles, "pattern": _pattern(cell, "first memory" in profiles)},
+        "tasks": {**common["tasks"], **own["tasks"]},
         "worker": {**common["worker"], **worker},
         "machine": common["machine"],
         "costs": own.get("costs", {}),
@@ -128,21 +127,6 @@ def medians(cell: Cell) -> dict[str, Any]:
 def forks_of_runs(cell: Cell) -> tuple[int, ...]:
     """Forks of each of the real runs; empty where the pool does not scale."""
     return tuple(_tables()["forks_per_run"].get(cell.name, ()))
-
-
-def _pattern(cell: Cell, first_differ: bool) -> list[str]:
-    """The names of a run's tasks; with ``first_differ`` the first N "memory" are "first memory"."""
-    tables = calibration()
-    pattern: list[str] = tables["common"]["tasks"]["pattern"]
-    if not first_differ:
-        return pattern
-    producer, pause_s = tables["common"]["producer"], tables[_family(cell)]["pauses_s"][cell.load]
-    batches = int(producer["duration_s"] / pause_s) + 1
-    names = pattern * (batches * cell.size // len(pattern) + 1)
-    places = [place for place, name in enumerate(names) if name == "memory"]
-    for place in places[: cell.size]:
-        names[place] = "first memory"
-    return names
 
 
 def _family(cell: Cell) -> str:

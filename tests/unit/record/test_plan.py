@@ -54,6 +54,12 @@ def test_batches_pause_once_a_batch_and_are_not_cut_by_the_plan() -> None:
     assert all(1.0 <= seven[number].pause_s < 2.0 for number in paused)
 
 
+def test_what_a_childs_first_task_does_comes_before_its_steps() -> None:
+    lazy = {"a": {"steps": [{"io_s": 1.0}], "first_in_child_cpu_s": 0.5}}
+    first, *_ = messages(scenario({"tasks": {"profiles": lazy}, "machine": {"speed": 2.0}}))
+    assert first.steps == (("first a", 0.25), ("io", 1.0))
+
+
 def test_steps_memory_and_names_are_the_profiles() -> None:
     plan = list(messages(scenario()))
     for message in plan:

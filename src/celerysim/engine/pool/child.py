@@ -90,6 +90,7 @@ class Child:
         self._asleep = False  # waiting for its pipe
         self._work: Work | None = None  # under way, or what it will begin with when woken
         self._dying = False
+        self._met: set[str] = set()  # kinds of tasks it has begun
 
     def start(self, output: Source, sentinel: Source, *, up: bool = False) -> None:
         """Begin to live; ``up``: it has already started and reported."""
@@ -178,6 +179,9 @@ class Child:
         self._recorder.started(job.index, self.number)
         self.running = job
         try:
+            if job.kind.first_in_child_cpu_s and job.kind.name not in self._met:
+                self._met.add(job.kind.name)
+                yield self._compute(job.kind.first_in_child_cpu_s)
             for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
                 yield self._compute(seconds) if kind is CPU else self._env.timeout(seconds)
         except simpy.Interrupt as interrupt:
