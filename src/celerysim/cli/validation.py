@@ -58,7 +58,7 @@ def validate(
     ] = False,
     replications: Annotated[
         int, typer.Option(min=1, metavar="N", help="Simulated runs of each recording and stage.")
-    ] = 200,
+    ] = 100,
     processes: Annotated[
         int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
     ] = 0,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 
 from celerysim._version import __version__
-from celerysim.compare import Comparison
+from celerysim.compare import Comparison, Stage
 from celerysim.compare.report import percent
 from celerysim.compare.stages import STAGES
 from celerysim.validate import cards
@@ -131,20 +132,22 @@ def _misses(validation: Validation) -> list[str]:
     """Every claim about a recording that does not hold, with its cause as the catalogue has it."""
     lines = []
     for group in validation.groups:
-        missed = _missed(validation.comparisons[group.name])
-        for label, runs in missed.items():
+        for label, stages in _missed(validation.comparisons[group.name]).items():
+            where = "; ".join(f"{stage}: {', '.join(runs)}" for stage, runs in stages.items())
             why = group.misses.get(label, "not explained")
-            lines.append(f"- {group.name}, {label} ({', '.join(runs)}): {why}")
+            lines.append(f"- {group.name}, {label} ({where}): {why}")
     return lines or ["Nothing."]
 
 
-def _missed(comparisons: Sequence[Comparison]) -> dict[str, list[str]]:
-    missed: dict[str, list[str]] = {}
+def _missed(comparisons: Sequence[Comparison]) -> dict[str, dict[Stage, list[str]]]:
+    """Figure to stage to the runs that miss."""
+    missed: dict[str, dict[Stage, list[str]]] = {}
     for comparison in comparisons:
-        for path in CLAIMED:
-            p = comparison.prediction("predicted", path)
+        for path, stage in product(CLAIMED, STAGES):
+            p = comparison.prediction(stage, path)
             if holds(p) is False:
-                missed.setdefault(p.figure.label, []).append(comparison.recording.folder.name)
+                runs = missed.setdefault(p.figure.label, {}).setdefault(stage, [])
+                runs.append(comparison.recording.folder.name)
     return missed
 
 

@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 #: The folder of recordings, within the one that is validated.
 TRACES = "traces"
 #: Runs of each recording's stages, and of each published cell.
-REPLICATIONS, CELL_REPLICATIONS = 200, 20
+REPLICATIONS, CELL_REPLICATIONS = 100, 20
 
 
 @dataclass(frozen=True)

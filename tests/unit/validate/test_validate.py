@@ -68,13 +68,18 @@ def test_the_report_counts_and_explains(folder: Path) -> None:
     text = report(run(folder))
     assert "3 recorded runs of 2 scenarios" in text
     assert "| processes forked | 2 of 3 (67 %) |" in text
-    assert "- wrong, processes forked (run-1): the keepalive was another" in text
+    assert (
+        "- wrong, processes forked (replayed: run-1; predicted: run-1): the keepalive was another"
+        in text
+    )
 
 
 def test_a_miss_without_a_cause_says_so(folder: Path) -> None:
     catalogue = folder / "traces" / "traces.toml"
     catalogue.write_text(CATALOGUE.split("misses")[0])
-    assert "- wrong, processes forked (run-1): not explained" in report(run(folder))
+    assert "- wrong, processes forked (replayed: run-1; predicted: run-1): not explained" in report(
+        run(folder)
+    )
 
 
 def test_what_is_written_holds_until_something_changes(folder: Path) -> None:
