@@ -32,8 +32,9 @@ anything was compared: throughput 3 %, mean sojourn 6 %, its 95th percentile 10 
 and lost tasks.
 
 Nothing in the model was fitted to these recordings. The worker's costs are the defaults, measured
-in runs of their own ([costs](costs/README.md)); the published cells are calibrated on the two
-marked ones only."""
+in runs of their own ([costs](costs/README.md)); two shares that say who gets the interpreter lock
+were measured in other runs of threads (`celerysim.engine.interpreter_lock`); the published cells
+are calibrated on the two marked ones only."""
 
 
 def report(validation: Validation) -> str:
@@ -111,14 +112,14 @@ def _overview(validation: Validation) -> list[str]:
 
 
 def _recordings(validation: Validation) -> list[str]:
-    rows = [["run", "figure", "found", "predicted", "error", "", "replayed", "error", ""]]
+    rows = [["run", "figure", "found", "predicted", "error", "", "replayed", "error", "", "basis"]]
     for claim in validation.claims:
         if (replayed := claim.replayed) is None:
             continue
         rows.append([
             claim.subject, claim.figure, claim.found,
             claim.predicted, percent(claim.error), _word(claim.holds),
-            shown(replayed), percent(replayed.error), _word(holds(replayed)),
+            shown(replayed), percent(replayed.error), _word(holds(replayed)), claim.basis,
         ])  # fmt: skip
     lines = _markdown(rows)
     for group in validation.groups:
