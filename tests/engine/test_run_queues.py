@@ -60,6 +60,39 @@ def test_two_a_core_share_equally() -> None:
     assert end_times([(1.0,)] * 4) == pytest.approx([2.0] * 4, abs=EXACT)
 
 
+def late(draws: list[float], kill_at: float | None = None) -> list[float | None]:
+    """Ends of two computations of 1 s and of one of 0.1 s that wakes up beside them at 0.5 s."""
+    env = simpy.Environment()
+    machine = RunQueues(env, 2, late_share=0.3, late_s=0.004, uniforms=iter(draws))
+    ends: list[float | None] = [None] * 3
+
+    def process(number: int, arrival: float, cpu_s: float):
+        yield env.timeout(arrival)
+        piece = machine.work(cpu_s, number)
+        if number == 2 and kill_at is not None:
+            yield env.timeout(kill_at - arrival)
+            machine.withdraw(piece)
+            return
+        yield piece
+        ends[number] = env.now
+
+    for number, (arrival, cpu_s) in enumerate([(0.0, 1.0), (0.0, 1.0), (0.5, 0.1)]):
+        env.process(process(number, arrival, cpu_s))
+    env.run()
+    return ends
+
+
+def test_some_of_those_that_wake_up_on_full_cores_are_late() -> None:
+    at_once = [1.1, 1.0, 0.7]
+    assert late([0.3]) == pytest.approx(at_once, abs=EXACT)
+    # drawn below 0.3: late by half the mean and half of it, 4 ms
+    assert late([0.29, 0.5]) == pytest.approx([1.1, 1.0, 0.704], abs=EXACT)
+    # the wait is over when both others are done: nothing left to wait for
+    assert late([0.0, 149.5]) == pytest.approx([1.0, 1.0, 1.2], abs=EXACT)
+    # killed while it waits
+    assert late([0.0, 0.5], kill_at=0.501) == [1.0, 1.0, None]
+
+
 def test_late_work_goes_to_the_core_with_the_fewest() -> None:
     # three since 0 (cores 0, 1, 0); the fourth joins core 1 at 0.2, when that piece has 0.4 to do
     ends = end_times([(0.6,), (0.6,), (0.6,), (0.6,)], arrivals=[0.0, 0.0, 0.0, 0.2])

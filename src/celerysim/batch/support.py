@@ -52,4 +52,7 @@ def problems(scenario: Scenario) -> list[Problem]:
     if machine.scheduling == "run queues" and 1 < machine.cores < processes:
         reason = f"has no run queues: {machine.cores} cores are fewer than {processes} processes"
         refuse("machine.scheduling", machine.scheduling, reason)
+        if machine.late_wakeup_share:
+            reason = "draws no numbers in the order of events"
+            refuse("machine.late_wakeup_share", machine.late_wakeup_share, reason)
     return found

@@ -1,9 +1,10 @@
-"""How well the worker's costs are known: each simulated run draws them from their measured spread.
+"""How well costs and kernel are known: each simulated run draws them from what was measured.
 
 A prediction that takes every cost for exact claims more than it knows: whether a pool
 shrinks in this batch or the next can hang on one fork's milliseconds. So each
 replication draws each of these costs once, between the 10th and the 90th percentile of
-the measurements (``validation/costs``). They are factors of the scenario's own costs.
+the measurements (``validation/costs``). They are factors of the scenario's own costs. How
+many wake-ups are late on full cores is drawn too, unless the scenario says it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import numpy as np
 
 from celerysim.scenario import Scenario
 
+#: Share of late wake-ups on full cores: none, or up to what was measured (validation/run_queues).
+LATE_WAKEUPS = (0.0, 0.4)
 #: Measured p10 and p90 (seconds) over the default, by field of ``costs``.
 FACTORS = {
     "fork_s": (0.0227 / 0.030, 0.0396 / 0.030),
@@ -28,4 +31,8 @@ def with_drawn_costs(scenario: Scenario, replication: int) -> Scenario:
     factors = dict(zip(FACTORS, generator.uniform(low, high).tolist(), strict=True))
     costs = scenario.costs
     drawn = {name: getattr(costs, name) * factor for name, factor in factors.items()}
-    return scenario.model_copy(update={"costs": costs.model_copy(update=drawn)})
+    machine = scenario.machine
+    if not machine.late_wakeup_share:
+        late = float(generator.uniform(*LATE_WAKEUPS))
+        machine = machine.model_copy(update={"late_wakeup_share": late})
+    return scenario.model_copy(update={"costs": costs.model_copy(update=drawn), "machine": machine})

@@ -23,8 +23,6 @@ Invariant: the lock is held whenever somebody wants it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
 
 import simpy
 from simpy.events import Timeout
@@ -51,7 +49,7 @@ class InterpreterLock(Machine):
 
     def __init__(self, env: simpy.Environment, streams: Streams, speed: float = 1.0) -> None:
         super().__init__(env, 1, speed)
-        self._uniforms = _uniforms(streams)
+        self._uniforms = streams.sequence("interpreter lock")
         self._holder: Work | None = None
         self._left = 0.0  # of the holder's piece, CPU seconds, at _since
         self._since = env.now  # when the holder got the lock, or was last looked at
@@ -164,11 +162,6 @@ class InterpreterLock(Machine):
                 return back[0]
             places = others
         return places[int(next(self._uniforms) * len(places))] if len(places) > 1 else places[0]
-
-
-def _uniforms(streams: Streams) -> Iterator[float]:
-    for block in count():
-        yield from streams.uniform("interpreter lock", block).tolist()
 
 
 __all__ = ["SWITCH_INTERVAL_S", "InterpreterLock"]

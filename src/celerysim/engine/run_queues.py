@@ -6,7 +6,8 @@ two fewer than another is given one of the other's at once. Three equal
 computations on two cores so run at 1/2, 1/2 and 1, not at 2/3 each. A difference
 of one is left for ``balance_s`` seconds; then a piece is moved, the one that has
 been on its core the longest, so that in the long run all have their share.
-``validation/run_queues`` has the measurement. A process that ends one piece and
+``validation/run_queues`` has the measurement. With ``late_share`` some of the processes
+that wake up while all cores compute are not let in at once, but some milliseconds later. A process that ends one piece and
 begins the next in the same instant stays where it is.
 
 Leaves out: time slices, which core was whose last one, the some tens of
@@ -17,6 +18,7 @@ cores' numbers of runnable pieces differ by two.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 import simpy
@@ -25,6 +27,8 @@ from simpy.events import Timeout
 from celerysim.engine.machine import NO_ALARM, RESOLUTION_S, Machine, Work
 
 NEVER = float("inf")
+#: Where a piece is that will come late.
+LATE = object()
 
 
 class Core:
@@ -53,8 +57,13 @@ class RunQueues(Machine):
         cores: int,
         speed: float = 1.0,
         balance_s: float = NEVER,
+        *,
+        late_share: float = 0.0,
+        late_s: float = 0.0,
+        uniforms: Iterator[float] = iter(()),
     ) -> None:
         super().__init__(env, cores, speed)
+        self._late_share, self._late_s, self._uniforms = late_share, late_s, uniforms
         self._room = cores  # zero while crowded
         self._queues = [Core(number) for number in range(cores)]
         self._balance_s = balance_s
@@ -65,6 +74,9 @@ class RunQueues(Machine):
 
     def withdraw(self, piece: Work) -> None:
         """Take unfinished work away: the process that did it was killed."""
+        if piece.core is LATE:
+            piece.withdrawn = True
+            return
         if self._room or piece.triggered or piece.withdrawn:
             super().withdraw(piece)
             return
@@ -83,6 +95,27 @@ class RunQueues(Machine):
 
     def _crowd(self, piece: Work, cpu_s: float) -> None:
         """Begin a piece beside as many others as there are cores, or more."""
+        vacated = self._vacated
+        goes_on = vacated is not None and vacated[0] == piece.owner
+        if self._late_share and not goes_on and next(self._uniforms) < self._late_share:
+            piece.core = LATE
+            wait = (0.5 + next(self._uniforms)) * self._late_s
+            Timeout(self._env, wait).callbacks.append(lambda _: self._come_late(piece, cpu_s))
+        else:
+            self._enter(piece, cpu_s)
+
+    def _come_late(self, piece: Work, cpu_s: float) -> None:
+        """Begin a piece that was kept waiting."""
+        piece.core = None
+        if piece.withdrawn:
+            return
+        self._serial += 1
+        if self._runnable >= self._room:
+            self._enter(piece, cpu_s)
+        else:
+            self.begin(piece, cpu_s)  # a core is free by now
+
+    def _enter(self, piece: Work, cpu_s: float) -> None:
         self._advance()
         if self._room:
             self._spread()

@@ -84,7 +84,15 @@ def _machine(env: simpy.Environment, scenario: Scenario, streams: Streams) -> Ma
         return InterpreterLock(env, streams, machine.speed)
     if machine.cores == 1 or machine.scheduling == "processor sharing":  # the same on one core
         return Machine(env, machine.cores, machine.speed)
-    return RunQueues(env, machine.cores, machine.speed, machine.balance_s)
+    return RunQueues(
+        env,
+        machine.cores,
+        machine.speed,
+        machine.balance_s,
+        late_share=machine.late_wakeup_share,
+        late_s=machine.late_wakeup_s,
+        uniforms=streams.sequence("late wake-ups"),
+    )
 
 
 def _worker(

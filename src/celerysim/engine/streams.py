@@ -9,6 +9,8 @@ engine use the very same ones.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,3 +39,8 @@ class Streams:
             self.seed, spawn_key=(self.replication, zlib.crc32(name.encode()), block)
         )
         return np.random.Generator(np.random.Philox(sequence)).random(BLOCK)
+
+    def sequence(self, name: str) -> Iterator[float]:
+        """The uniform numbers of a stream one by one, for what happens in no order known before."""
+        for block in count():
+            yield from self.uniform(name, block).tolist()
