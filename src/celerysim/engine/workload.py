@@ -17,7 +17,7 @@ class Kind(NamedTuple):
     name: str
     steps: tuple[StepKind, ...]
     rss_growth_kib: float
-    first_in_child_cpu_s: float
+    first_in_child_cpu_s: float = 0.0
 
 
 def kinds(scenario: Scenario) -> tuple[Kind, ...]:
