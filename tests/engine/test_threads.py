@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simpy
 
 from celerysim import Scenario, simulate
 from celerysim.engine import gossip, interpreter_lock
+from celerysim.engine.streams import Streams
+from celerysim.engine.supervisor import Activity
 from celerysim.history import Level, Outcome
 
 Make = Callable[..., Scenario]
@@ -73,6 +76,24 @@ def test_who_lets_the_lock_go_mostly_takes_it_back(
     lost = column(simulate(load), "received")[1:]
     assert np.diff(kept).tolist() == pytest.approx([0.001, 0.001])
     assert np.diff(lost).tolist() == pytest.approx([0.006, 0.006])
+
+
+@pytest.mark.parametrize("start", [0.1, 0.5, 0.8])
+def test_wanting_the_lock_in_the_moment_its_holder_ends(start: float) -> None:
+    """The holder's rest is a last bit below zero then, at each of these starts."""
+    env = simpy.Environment()
+    lock = interpreter_lock.InterpreterLock(env, Streams(1, 0))
+    ends = []
+
+    def compute(begin: float) -> Activity:
+        yield env.timeout(begin)
+        yield lock.work(0.3)
+        ends.append(env.now)
+
+    env.process(compute(start + 0.3))  # created first: runs before the holder's alarm
+    env.process(compute(start))
+    env.run()
+    assert ends == pytest.approx([start + 0.3, start + 0.6], abs=0.0001)
 
 
 def test_threads_wait_beside_each_other(make: Make) -> None:

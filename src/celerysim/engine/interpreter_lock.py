@@ -23,7 +23,6 @@ Invariant: the lock is held whenever somebody wants it.
 
 from __future__ import annotations
 
-
 import simpy
 from simpy.events import Timeout
 
@@ -93,7 +92,7 @@ class InterpreterLock(Machine):
     def _set_alarm(self) -> None:
         """Ring when the holder is done, or when a waiter asks it to drop the lock."""
         self._account()
-        wait = self._left / self._speed
+        wait = max(self._left, 0.0) / self._speed  # its end may be due, and a last bit off
         if self._waiting:
             asked = max(self._taken, self._waiting[0][2]) + SWITCH_INTERVAL_S
             wait = min(wait, max(asked - self._env.now, 0.0))

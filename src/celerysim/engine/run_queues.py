@@ -7,8 +7,9 @@ computations on two cores so run at 1/2, 1/2 and 1, not at 2/3 each. A differenc
 of one is left for ``balance_s`` seconds; then a piece is moved, the one that has
 been on its core the longest, so that in the long run all have their share.
 ``validation/run_queues`` has the measurement. With ``late_share`` some of the processes
-that wake up while all cores compute are not let in at once, but some milliseconds later. A process that ends one piece and
-begins the next in the same instant stays where it is.
+that wake up while all cores compute are not let in at once, but some milliseconds
+later. A process that ends one piece and begins the next in the same instant stays where
+it is.
 
 Leaves out: time slices, which core was whose last one, the some tens of
 milliseconds in which a burst of wake-ups may leave cores more unequal.
@@ -60,10 +61,11 @@ class RunQueues(Machine):
         *,
         late_share: float = 0.0,
         late_s: float = 0.0,
-        uniforms: Iterator[float] = iter(()),
+        uniforms: Iterator[float] | None = None,
     ) -> None:
         super().__init__(env, cores, speed)
-        self._late_share, self._late_s, self._uniforms = late_share, late_s, uniforms
+        self._late_share, self._late_s = late_share, late_s
+        self._uniforms = uniforms or iter(())
         self._room = cores  # zero while crowded
         self._queues = [Core(number) for number in range(cores)]
         self._balance_s = balance_s

@@ -295,7 +295,7 @@ class Machine(Model):
     moved; a core that would idle is given one at once. The default was measured on a computer with
     two CPUs (``validation/run_queues``); Linux waits in proportion to the computer's CPUs."""
     late_wakeup_share: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.0
-    """With ``run queues``: share of the wake-ups on cores that all compute which do not get a core at
+    """With ``run queues``: share of the wake-ups on cores that all compute which do not get one at
     once. Measured on Linux 6.18 (``validation/run_queues``): 0.10, 0.14, 0.22 and 0.40 with 2, 3, 4
     and 8 computing processes on two cores. Kernels differ, so the default leaves it out."""
     late_wakeup_s: Positive = 0.003
