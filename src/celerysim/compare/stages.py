@@ -8,6 +8,10 @@ so there a task takes the CPU and waiting it was told to. The log and the broker
 tell times more precisely than to a millisecond, and some decisions hang on less; so
 each replication puts every time anywhere within :data:`RESOLUTION_S`.
 
+Tasks that use no core leave the supervisor one at once, where a real supervisor sometimes
+waited some milliseconds for it. So when the recorded worker's cores were full, as many
+messages and results are late as wake-ups are (:mod:`celerysim.compare.uncertainty`).
+
 *Predicted*: the scenario as it stands, with random numbers other than those that
 the recording used. The error of the scenario's load is added: when a publisher is
 late, or a core slower than stated, it shows here.
@@ -24,8 +28,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from celerysim.compare.uncertainty import with_drawn_costs
-from celerysim.history import Outcome
+from celerysim.compare.full_cores import FullCores
+from celerysim.compare.uncertainty import LATE_WAKEUPS, with_drawn_costs
+from celerysim.history import Floats, Outcome
 from celerysim.record import Recording
 from celerysim.record.plan import messages
 from celerysim.scenario import Scenario, make_scenario
@@ -62,18 +67,30 @@ class Replay:
         known = dict(zip(trace.ids, trace.tasks["sent"].tolist(), strict=True))
         self._sent = np.array([known[id] for id in recording.ids], dtype=np.float64)
         plan = list(islice(messages(recording.scenario), len(self._sent)))
-        if recording.scenario.worker.pool == _PREFORK:
-            self._kinds: dict[str, tuple[str, ...]] = {m.name: ("io",) for m in plan}
-            self._work = self._logged(recording, trace, [m.steps for m in plan])
-        else:
+        self._names = [m.name for m in plan]
+        self._late_s = recording.scenario.machine.late_wakeup_s
+        self._late = np.zeros((2, len(plan)), dtype=np.bool_)
+        if recording.scenario.worker.pool != _PREFORK:
             self._kinds = {m.name: tuple(kind for kind, _ in m.steps) for m in plan}
             self._work = [[seconds for _, seconds in m.steps] for m in plan]
-        self._names = [m.name for m in plan]
+            return
+        self._kinds = dict.fromkeys(self._names, ("io",))
+        started, runtimes = _logged(recording, trace)
+        told = [m.steps for m in plan]
+        full = FullCores(started, runtimes, told, recording.scenario.machine.cores)
+        self._late = np.array([full.at(self._sent), full.at(started + runtimes)])
+        taken = np.where(
+            np.isnan(runtimes), [sum(seconds for _, seconds in steps) for steps in told], runtimes
+        )
+        self._work = [[seconds] for seconds in taken.tolist()]
 
     def scenario(self, replication: int) -> Scenario:
-        """The scenario of one replication: all times within the resolution."""
-        generator = np.random.Generator(np.random.Philox([self._seed, replication]))
-        jitter = generator.uniform(-0.5, 0.5, (2, len(self._sent))) * RESOLUTION_S
+        """The scenario of one replication: all times within the resolution, some of them late."""
+        generator = np.random.Generator(np.random.Philox([self._seed + 1, replication]))
+        shape = self._late.shape
+        jitter = generator.uniform(-0.5, 0.5, shape) * RESOLUTION_S
+        late = generator.random(shape) < generator.uniform(*LATE_WAKEUPS)
+        jitter += self._late * late * generator.uniform(0.5, 1.5, shape) * self._late_s
         # Messages stay in order: they come through one connection.
         sent = np.maximum.accumulate(np.round(self._sent + jitter[0], 6))
         start = min(float(sent.min(initial=0.0)), 0.0)
@@ -101,16 +118,14 @@ class Replay:
             for name, kinds in self._kinds.items()
         }
 
-    def _logged(
-        self, recording: Recording, trace: Trace, steps: list[tuple[tuple[str, float], ...]]
-    ) -> list[list[float]]:
-        """Seconds from start to end of each task; of one without an end, what it was told."""
-        tasks = trace.tasks
-        ended = np.isin(tasks["outcome"], (Outcome.SUCCEEDED, Outcome.FAILED))
-        seconds = np.where(ended, tasks["finished"] - tasks["started"], np.nan)
-        logged = dict(zip(trace.ids, seconds.tolist(), strict=True))
-        taken = []
-        for id, told in zip(recording.ids, steps, strict=True):
-            runtime = logged.get(id, np.nan)
-            taken.append([sum(s for _, s in told) if np.isnan(runtime) else float(runtime)])
-        return taken
+
+def _logged(recording: Recording, trace: Trace) -> tuple[Floats, Floats]:
+    """When each message's task started and how long it ran; NaN where the log does not say."""
+    tasks = trace.tasks
+    ended = np.isin(tasks["outcome"], (Outcome.SUCCEEDED, Outcome.FAILED))
+    seconds = np.where(ended, tasks["finished"] - tasks["started"], np.nan)
+    known = dict(zip(trace.ids, zip(tasks["started"], seconds, strict=True), strict=True))
+    unknown = (np.nan, np.nan)
+    rows = np.array([known.get(id, unknown) for id in recording.ids], dtype=np.float64)
+    started, runtimes = rows.reshape(-1, 2).T
+    return started, runtimes
