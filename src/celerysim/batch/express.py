@@ -11,6 +11,9 @@ happen until a transition is over, the transition's outcome is known at once:
 - a child computes its step to the end and begins to wait;
 - a timer finds nothing to do.
 
+Calm, each reserved job is a child's or in the queue, and none is in the queue while a
+child is free. So ``reserved - target`` jobs wait, or as many children are free.
+
 The operations on times are those of the long way, one by one, so the results are
 the same to the last bit; where anything else might happen meanwhile, or at the
 same instant, the long way is taken. Invariant: an express transition leaves a lane
@@ -275,17 +278,16 @@ class Express:
         virtual = machine.virtual.take(lanes)
         step = children.step.take(place) + 1
         seconds = tasks.step(lanes, children.job.take(place), step)
+        done = end <= virtual + RESOLUTION_S
         fits = (
-            (end <= virtual + RESOLUTION_S)
+            done
             & (piece == child)
             & (children.state.take(place) == State.STEP)
             & np.signbit(seconds)
             & ~np.isnan(seconds)
         )
         if np.count_nonzero(fits) < lanes.size:
-            others = lanes[~fits]
-            clock.ringing[others] = True
-            machine.ring_on(others)
+            machine.complete(lanes[~fits], piece[~fits], done[~fits])
             some = fits.nonzero()[0]
             if not some.size:
                 return

@@ -15,8 +15,8 @@ Close events whose order does not matter are let pass:
 - a task's end, where the supervisor knows that the child accepted it: it only begins
   the report;
 - what a loop does that was just woken: its cause was judged;
-- equal times of children in the same state: both waited equally long since the same
-  instant, and both engines take them in the order of their beginning;
+- equal times of dying children in the same state: they were signalled at one instant, and
+  both engines take them in the order of the signals;
 - deliveries at the start, before anything has computed.
 """
 
@@ -95,7 +95,8 @@ class Guard:
         child = row < clock.children
         state = self._states(lanes)
         own = state[np.minimum(row, clock.children - 1), place]
-        close[: clock.children] &= ~(equal[: clock.children] & (state == own) & child)
+        dying = child & (own >= State.LEAVING)
+        close[: clock.children] &= ~(equal[: clock.children] & (state == own) & dying)
         starting = clock.then.take(lanes) == Stage.QOS_DRAINED
         pair = (row == clock.delivery) | (row == clock.supervisor)
         for other in (clock.delivery, clock.supervisor):

@@ -149,6 +149,8 @@ class Machine:
         """Bring the virtual clock up to now."""
         now = self._clock.now.take(lanes)
         elapsed = now - self.updated.take(lanes)
+        if not np.count_nonzero(elapsed):
+            return
         runnable = self.runnable.take(lanes)
         self.virtual[lanes] += elapsed * self.rate.take(lanes) * (runnable > 0)
         self.busy_core_s[lanes] += elapsed * np.minimum(runnable, whole_at(self.cores, lanes))
@@ -193,20 +195,22 @@ class Machine:
         """An alarm rings: complete what is done."""
         self.alarms.drop(lanes)
         self.advance(lanes)
-        self._clock.ringing[lanes] = True
         self.ring_on(lanes)
 
     def ring_on(self, lanes: Lanes) -> None:
         """Complete the next piece if it is done, else set the next alarm."""
         end, piece = self.first(lanes)
-        virtual = self.virtual.take(lanes)
-        done = end <= virtual + RESOLUTION_S
+        self.complete(lanes, piece, end <= self.virtual.take(lanes) + RESOLUTION_S)
+
+    def complete(self, lanes: Lanes, piece: Ints, done: Bools) -> None:
+        """The first piece of each lane is done, or the alarm is over."""
         if np.count_nonzero(done) < lanes.size:
             rest = lanes[~done]
             self._clock.ringing[rest] = False
             self.settle(rest)
             self._agenda.put(Stage.SELECT, rest)
             lanes, piece = lanes[done], piece[done]
+        self._clock.ringing[lanes] = True
         self.flat_ends[piece * self._lanes + lanes] = NEVER
         left = self.runnable.take(lanes) - 1
         self.runnable[lanes] = left

@@ -5,6 +5,9 @@ their order, so of the jobs received the last ``waiting`` wait for the semaphore
 and the ``outbound`` before them for a child; only jobs put back from a dead child,
 which go first, have a stack of their own (never more than there are children).
 
+(The semaphore lets no job overtake another: with autoscale the pool grows before a
+job waits, up to its maximum, and it cannot shrink while one does.)
+
 Invariant: a job received is waiting, outbound, put back, some child's ``job``, or
 done.
 """

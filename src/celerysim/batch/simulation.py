@@ -20,8 +20,9 @@ from celerysim.scenario.schema import Batches, Scenario, Times
 
 #: Most runs in progress at once: more do not make a step cheaper.
 MOST_LANES = 16384
-#: Memory of a lane: its worker, and for each child and each task.
-LANE_BYTES, CHILD_BYTES, TASK_BYTES, STEP_BYTES = 1500, 250, 45, 8
+#: Memory of a lane: its worker, and for each child and each task (47 bytes in the tables, the rest
+#: while runs are loaded and summed up).
+LANE_BYTES, CHILD_BYTES, TASK_BYTES, STEP_BYTES = 1500, 250, 70, 8
 
 
 class Piece(NamedTuple):

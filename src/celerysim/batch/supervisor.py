@@ -294,6 +294,8 @@ class Supervisor:
         lanes, source = lanes[read], source[read]
         pipe = source < self._children
         self.pool.read_message(lanes[pipe], source[pipe], Origin.SOURCE)
+        if np.count_nonzero(pipe) == lanes.size:
+            return
         self.consumer.receive(lanes[source == self.socket], Origin.SOURCE)
         exit_ = ~pipe & (source < self.socket)
         if np.count_nonzero(exit_):
@@ -310,8 +312,10 @@ class Supervisor:
         self.sources(lanes)
 
     def _has_data(self, lanes: Lanes, source: Ints) -> Bools:
-        data = np.zeros(lanes.size, dtype=np.bool_)
         pipe = source < self._children
+        if np.count_nonzero(pipe) == lanes.size:
+            return self.pool.children.has_message(lanes, source)
+        data = np.zeros(lanes.size, dtype=np.bool_)
         socket = source == self.socket
         exit_ = ~pipe & ~socket
         data[pipe] = self.pool.children.has_message(lanes[pipe], source[pipe])
