@@ -213,7 +213,7 @@ class Fleet:
     def advance(self, done: int) -> Lanes:
         """Go on until ``done`` runs are over, or all; returns their lanes."""
         while self.agenda.count(Stage.DONE) < done:
-            stage = self.agenda.fullest()
+            stage = self.agenda.next()
             if stage is None:
                 break
             self._handlers[stage](self.agenda.take(stage))

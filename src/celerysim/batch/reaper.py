@@ -241,14 +241,19 @@ class Reaper:
             delay = at(self.proc_alive_timeout, lanes)
             self._supervisor.enter_verify(lanes, delay, child, number)
 
-    def verify_alive(self, lanes: Lanes, child: Ints, number: Ints) -> None:
-        """A child that has not reported in time is killed."""
+    def silent(self, lanes: Lanes, child: Ints, number: Ints) -> Bools:
+        """Whether the child of this number in the given slot has not reported, and lives."""
         place = child * self._lanes + lanes
-        silent = (
+        silent: Bools = (
             (self._children.number.take(place) == number)
             & (self._children.state.take(place) < State.EXITED)
             & ~self._pool.up.take(place)
         )
+        return silent
+
+    def verify_alive(self, lanes: Lanes, child: Ints, number: Ints) -> None:
+        """A child that has not reported in time is killed."""
+        silent = self.silent(lanes, child, number)
         self._children.signal(lanes[silent], child[silent], Signal.KILL)
 
     def inactive(self, lanes: Lanes, n: Ints) -> Iterator[tuple[Ints, Bools]]:
