@@ -20,6 +20,10 @@ from celerysim.batch.agenda import Agenda, Stage
 from celerysim.batch.arrays import NEVER, Floats, Ints, Lanes, Ring
 
 
+#: Above the number of any row: a sum of rows, each with this mark, tells how many there are.
+MARK = 2**16
+
+
 class Judge(Protocol):
     """Finds out where rounding might have decided; see :mod:`celerysim.batch.guard`."""
 
@@ -44,7 +48,7 @@ class Clock:
         self.machine, self.poll, self.producer, self.delivery, self.supervisor, self.stop = range(
             children, rows
         )
-        self._rows = np.arange(rows, dtype=np.int16)[:, None]
+        self._rows = MARK + np.arange(rows, dtype=np.int32)[:, None]
         self._stages = (
             (self.producer, Stage.PUBLISH),
             (self.poll, Stage.POLL_ALARM),
@@ -111,10 +115,11 @@ class Clock:
     def advance(self, lanes: Lanes, calm: bool = False) -> None:
         """Go on with the next event; none is urgent. ``calm``: the supervisor waits in poll."""
         times = self.times[: self.supervisor if calm else None].take(lanes, axis=1)
-        now = times.min(axis=0)
+        now = np.minimum.reduce(times, axis=0)
         close = times <= (now if self.judge is None else now + self.judge.margin_s)
-        row = (close * self._rows[: len(times)]).max(axis=0)
-        ties = np.add.reduce(close, axis=0, dtype=np.int16) > 1
+        row = np.add.reduce(close * self._rows[: len(times)], axis=0, dtype=np.int32)
+        ties = row >= 2 * MARK
+        row -= MARK
         if np.count_nonzero(ties):
             some = ties.nonzero()[0]
             row[some] = self._first(lanes[some], times[:, some], now[some])

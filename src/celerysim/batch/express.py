@@ -91,7 +91,7 @@ class Express:
     def _next_event(self, lanes: Lanes, rows: int) -> Floats:
         """The time of the next event but those of the last rows, or the horizon."""
         clock = self._fleet.clock
-        first: Floats = clock.times[:rows].take(lanes, axis=1).min(axis=0)
+        first: Floats = np.minimum.reduce(clock.times[:rows].take(lanes, axis=1), axis=0)
         return np.minimum(first, clock.horizon.take(lanes)) if clock.horizons else first
 
     def _lasts(self, lanes: Lanes, number: Ints) -> Bools:
@@ -303,7 +303,10 @@ class Express:
         more = left > 0
         if np.count_nonzero(more):
             others, virtual = lanes[more], virtual[more]
-            again = machine.ends.take(others, axis=1).min(axis=0) <= virtual + RESOLUTION_S
+            again = (
+                np.minimum.reduce(machine.ends.take(others, axis=1), axis=0)
+                <= virtual + RESOLUTION_S
+            )
             clock.ringing[others[again]] = True
             fleet.agenda.put(Stage.RING_ON, others[again])
             machine.settle(others[~again])

@@ -104,7 +104,7 @@ class Guard:
         pair = (row == clock.delivery) | (row == clock.supervisor)
         for other in (clock.delivery, clock.supervisor):
             close[other] &= ~(equal[other] & starting & pair)
-        self.doubt(lanes[close.any(axis=0)])
+        self.doubt(lanes[np.logical_or.reduce(close, axis=0)])
 
     def horizon(self, lanes: Lanes, now: Floats, row: Ints) -> None:
         """Judge lanes whose next event is about at the horizon or beyond it."""
@@ -125,7 +125,7 @@ class Guard:
         polls = (supervisor.to_read.take(lanes) == 0) & ~pool.wants_to_write(lanes)
         alone = ~supervisor.soon.filled(lanes)
         harmless = polls & (alone | self._idle(lanes)) & ~close[2]
-        self.doubt(lanes[close.any(axis=0) & ~harmless])
+        self.doubt(lanes[np.logical_or.reduce(close, axis=0) & ~harmless])
 
     def timers(self, lanes: Lanes) -> None:
         """Judge lanes that run their timers: which comes first, and which is just due or not.
@@ -139,7 +139,7 @@ class Guard:
         with np.errstate(invalid="ignore"):  # NEVER - NEVER
             close = np.diff(times, axis=0) <= MARGIN_S
         close &= times[1:] <= now + MARGIN_S
-        doubt = close.any(axis=0)
+        doubt = np.logical_or.reduce(close, axis=0)
         if np.count_nonzero(doubt):
             self.doubt(lanes[doubt & (kill | ~self._complete(lanes))])
         later = fleet.supervisor.fired.take(lanes) > 0

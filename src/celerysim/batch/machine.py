@@ -181,7 +181,7 @@ class Machine:
     def first(self, lanes: Lanes) -> tuple[Floats, Ints]:
         """(end, piece) of the piece that ends first, by end and then by begin."""
         ends = self.ends.take(lanes, axis=1)
-        end = ends.min(axis=0)
+        end = np.minimum.reduce(ends, axis=0)
         first = ends == end
         piece = (first * self._pieces).max(axis=0)
         ties = np.add.reduce(first, axis=0, dtype=np.int16) > 1

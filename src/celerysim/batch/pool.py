@@ -196,7 +196,9 @@ class Pool:
 
     def wants_to_write(self, lanes: Lanes) -> Bools:
         """Whether there is a job to write, and a child that is up and not busy."""
-        return self.free.take(lanes, axis=1).any(axis=0) & self._some_outbound(lanes)
+        return np.logical_or.reduce(self.free.take(lanes, axis=1), axis=0) & self._some_outbound(
+            lanes
+        )
 
     def steady(self, lanes: Lanes) -> Bools:
         """Whether the children are those wanted, and each one is up and stays."""
@@ -216,7 +218,7 @@ class Pool:
 
     def _write_next(self, lanes: Lanes) -> None:
         free = self.free.take(lanes, axis=1) & (self._slots >= self._cursor.take(lanes))
-        more = free.any(axis=0) & self._some_outbound(lanes)
+        more = np.logical_or.reduce(free, axis=0) & self._some_outbound(lanes)
         if np.count_nonzero(more) < lanes.size:
             self._supervisor.turn(lanes[~more])
             lanes, free = lanes[more], free[:, more]

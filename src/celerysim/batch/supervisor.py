@@ -282,7 +282,7 @@ class Supervisor:
     def sources(self, lanes: Lanes) -> None:
         """Handle the next source."""
         readable = self._readable.take(lanes, axis=1)
-        first = readable.min(axis=0)
+        first = np.minimum.reduce(readable, axis=0)
         some = first < self._snapshot.take(lanes)
         if np.count_nonzero(some) < lanes.size:
             self._end_turn(lanes[~some])
