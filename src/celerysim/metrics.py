@@ -56,6 +56,7 @@ def summary(history: History) -> dict[str, Any]:
     changes = history.scale_events["change"]
     life_s, busy_s = child_life(history)
     utilisation = busy_s.sum() / life_s.sum() if life_s.sum() > 0 else math.nan
+    capacity_s = cores * (history.end - history.start)
     return {
         "forks": history.forks,
         "scale_ups": int(np.count_nonzero(changes > 0)),
@@ -69,7 +70,7 @@ def summary(history: History) -> dict[str, Any]:
         "worker_wait_s": durations(done["started"] - done["received"]),
         "child_utilisation": _number(utilisation),
         "child_idle_share": _number(1.0 - utilisation),
-        "core_utilisation": _number(busy_core_s / (cores * (history.end - history.start))),
+        "core_utilisation": _number(busy_core_s / capacity_s if capacity_s else math.nan),
         "duration_s": _number(history.end - history.start),
     }
 

@@ -1,153 +1,188 @@
-"""The batch engine gives the reference engine's results, event for event, on random scenarios."""
+"""The batch engine gives the reference engine's results, event for event, on random scenarios.
+
+Each example is run the way the engine chooses, or with one of its short cuts closed:
+``exact`` keeps it off the quick way for ample machines, and then times are equal to the
+last bit; ``long`` keeps it off the express lanes.
+
+CELERYSIM_EXAMPLES sets the examples of each test (default 150).
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
-import numpy as np
-import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
-from celerysim import Result, Scenario, ScenarioError, load_scenario, make_scenario, simulate
-from celerysim.batch import simulate_many, unsupported
-from celerysim.metrics import summary
+from celerysim import Scenario, make_scenario
+from celerysim.batch.fleet import Fleet
 from celerysim.scenario.costs import Costs
 
+EXAMPLES = int(os.environ.get("CELERYSIM_EXAMPLES", "150"))
 COSTS = [name for name in Costs.model_fields if name.endswith("_s")]
-GROUPS, EACH = 12, 20
+WAYS = st.sampled_from(["chosen", "exact", "long", "exact long"])
+
+exponential = st.just({"kind": "exponential", "mean": 0.15})
+lognormal = st.just({"kind": "lognormal", "mean": 0.3, "sd": 0.3})
+continuous = exponential | lognormal | st.just({"kind": "uniform", "low": 0.0, "high": 0.4})
+grid = st.sampled_from([0.0, 0.002, 0.05, 0.1, 0.5, 1.0])
+steps = st.lists(
+    st.builds(
+        lambda kind, seconds: {kind: seconds},
+        st.sampled_from(["cpu_s", "io_s", "block_s"]),
+        grid | continuous | st.just({"kind": "empirical", "values": [0.0, 0.1, 0.2, 0.5]}),
+    ),
+    min_size=1,
+    max_size=3,
+)
 
 
-def random_scenario(rng: np.random.Generator) -> Scenario:
-    """Anything in the batch engine's support, simultaneous events and odd costs included."""
-    high = int(rng.integers(1, 7))
-    worker: dict[str, Any] = {
-        "prefetch_multiplier": int(rng.integers(0, 4)),
-        "task_acks_late": bool(rng.random() < 0.5),
-        "keepalive": float(rng.choice([0.25, 1.0, 3.0, 10.0])),
+def seconds(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(low, high).map(lambda x: round(x, 6))
+
+
+def all_costs(each: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, float]]:
+    return st.fixed_dictionaries(dict.fromkeys(COSTS, each))
+
+
+@st.composite
+def producers(draw: st.DrawFn, endless: bool) -> dict[str, Any]:
+    kind = draw(st.sampled_from(["batches", "rate", "poisson", "times"]))
+    producer: dict[str, Any] = {
+        "kind": kind,
+        "start_s": draw(st.sampled_from([0.0, 0.0, -1.0, -0.3, 0.5])),
+        "publish_s": draw(
+            st.sampled_from([0.0, 0.0005, 0.02, {"kind": "uniform", "low": 0.0, "high": 0.1}])
+        ),
     }
-    if rng.random() < 0.7:
-        worker["autoscale"] = [high, int(rng.integers(0, high + 1))]
+    if kind == "times":
+        times = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0, 1.05, 2.0, 3.0, 4.0, 5.0, 7.5])
+        return producer | {"times_s": sorted(draw(st.lists(times, min_size=1, max_size=30)))}
+    if kind == "batches":
+        producer["batch_size"] = draw(st.integers(1, 9))
+        producer["pause_s"] = draw(st.sampled_from([0.1, 0.5, 2.0]) | exponential)
+    else:
+        producer["rate_per_s"] = draw(st.sampled_from([0.5, 3.0, 10.0, 25.0]))
+    limits = draw(st.sampled_from(["max", "duration", "both", "none" if endless else "both"]))
+    if limits in ("max", "both"):
+        producer["max_tasks"] = draw(st.integers(1, 60))
+    if limits in ("duration", "both"):
+        producer["duration_s"] = draw(st.sampled_from([0.2, 1.0, 3.0]))
+    return producer
+
+
+def finish(draw: st.DrawFn, raw: dict[str, Any], cores: st.SearchStrategy[int]) -> Scenario:
+    """Draw what all scenarios have: a machine and a seed."""
+    speed = draw(st.sampled_from([1.0, 1.0, 2.0, 0.7]))
+    raw["machine"] = {"cores": draw(cores), "speed": speed}
+    raw["run"] = raw.get("run", {}) | {"seed": draw(st.integers(0, 2**20))}
+    return make_scenario(raw)
+
+
+@st.composite
+def anything(draw: st.DrawFn, ample: bool) -> Scenario:
+    """Anything in the support: simultaneous events, no costs or odd ones, one core or many.
+
+    ``ample``: with more cores than processes and no cost of zero seconds.
+    """
+    high = draw(st.integers(1, 6))
+    horizon = draw(st.sampled_from([None, None, 4.0, 12.0, 0.05, 1.0]))
+    worker: dict[str, Any] = {
+        "prefetch_multiplier": draw(st.integers(0, 4)),
+        "task_acks_late": draw(st.booleans()),
+        "keepalive": draw(st.sampled_from([0.02, 0.25, 1.0, 3.0, 5.0, 1e5])),
+    }
+    if draw(st.sampled_from([True, True, False])):
+        worker["autoscale"] = [high, draw(st.integers(0, high))]
     else:
         worker["concurrency"] = high
-    producer: dict[str, Any] = {"max_tasks": int(rng.integers(1, 120))}
-    kind = rng.choice(["batches", "poisson", "rate"])
-    if kind == "batches":
-        producer |= {
-            "kind": "batches",
-            "batch_size": int(rng.integers(1, 10)),
-            "pause_s": float(rng.choice([0.1, 0.5, 1.0, 2.0])),
-            "publish_s": float(rng.choice([0.0, 0.0005, 0.02])),
-        }
-    else:
-        producer |= {
-            "kind": str(kind),
-            "rate_per_s": float(rng.choice([0.5, 3.0, 20.0])),
-            "start_s": float(rng.choice([0.0, -1.0])),
-        }
-    seconds: list[Any] = [
-        0.0, 0.05, 0.3, {"kind": "exponential", "mean": 0.2},
-        {"kind": "lognormal", "mean": 0.3, "sd": 0.2},
-    ]  # fmt: skip
-    steps = [
-        {str(rng.choice(["cpu_s", "io_s"])): seconds[rng.integers(len(seconds))]}
-        for _ in range(rng.integers(1, 4))
-    ]
-    costs: dict[str, float] = {}
-    if rng.random() < 0.4:
-        costs = {name: float(rng.choice([0.0, 0.001, 0.01, 0.05])) for name in COSTS}
-    if rng.random() < 0.1:
-        costs["exit_missed_share"] = 0.5
-    machine: dict[str, Any] = {"cores": int(rng.integers(1, 5))}
-    if 1 < machine["cores"] <= high:  # the other rule is the reference engine's alone
-        machine["scheduling"] = "processor sharing"
-    run: dict[str, Any] = {"seed": int(rng.integers(2**20))}
-    if rng.random() < 0.2:
-        run["horizon_s"] = 4.0
-    return make_scenario(
-        {
-            "producer": producer,
-            "tasks": {"profiles": {"a": {"steps": steps}}},
-            "worker": worker,
-            "machine": machine,
-            "run": run,
-            "costs": costs,
-        }
-    )
+    if horizon and draw(st.booleans()):
+        worker["proc_alive_timeout"] = draw(st.sampled_from([0.2, 0.05]))
+    few = st.sampled_from([0.0005, 0.001, 0.002, 0.01, 0.05] + [0.0] * (not ample))
+    cost = st.just({}) | all_costs(few) | all_costs(seconds(0.00001, 0.2))
+    if not ample:
+        cost |= all_costs(st.just(0.0))
+    names = draw(st.sampled_from([["a"], ["a", "b"]]))
+    tasks: dict[str, Any] = {"profiles": {name: {"steps": draw(steps)} for name in names}}
+    if len(names) == 2 and draw(st.booleans()):
+        tasks["pattern"] = ["a", "b", "b"]
+    missed = draw(st.sampled_from([0.0, 0.0, 0.5, 1.0]))
+    raw = {
+        "producer": draw(producers(horizon is not None)),
+        "tasks": tasks,
+        "worker": worker,
+        "run": {"horizon_s": horizon} if horizon else {},
+        "costs": draw(cost) | {"exit_missed_share": missed},
+    }
+    return finish(draw, raw, st.sampled_from([7, 8, 20] if ample else [1, 2, 3, 4, 8]))
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
-def test_equal_event_for_event(group: int) -> None:
-    rng = np.random.default_rng(group)
-    scenarios = [random_scenario(rng) for _ in range(EACH)]
-    numbers = rng.integers(0, 5, EACH).tolist()
-    together = simulate_many(scenarios, numbers, tables=True)
-    for run, (scenario, number) in enumerate(zip(scenarios, numbers, strict=True)):
-        reference = simulate(scenario, replication=number)
-        assert_equal(reference, together.result_of(run))
-        assert_same_numbers(summary(reference), together[run])
+@st.composite
+def churning(draw: st.DrawFn) -> Scenario:
+    """Bursts, a short keepalive and slow dispatch: children die with jobs written to them."""
+    high = draw(st.integers(2, 6))
+    times, time = [], 0.2
+    for _ in range(draw(st.integers(2, 8))):
+        for _ in range(draw(st.integers(1, high + 1))):
+            time += draw(st.sampled_from([0.0, 0.0, 0.003, 0.005, 0.0123]))
+            times.append(round(time, 6))
+        time += draw(st.sampled_from([0.3, 0.45, 0.6, 0.7137]))
+    raw = {
+        "producer": {"kind": "times", "times_s": times},
+        "tasks": {"profiles": {"a": {"steps": draw(steps)}}},
+        "worker": {
+            "autoscale": [high, draw(st.integers(0, high - 1))],
+            "keepalive": draw(st.sampled_from([0.05, 0.1, 0.25, 0.31])),
+            "prefetch_multiplier": draw(st.integers(0, 4)),
+            "task_acks_late": draw(st.booleans()),
+        },
+        "costs": draw(all_costs(seconds(0.0001, 0.03) | st.just(0.0)))
+        | {
+            "dispatch_s": draw(st.sampled_from([0.0, 0.01, 0.02, 0.0313])),
+            "child_accept_s": draw(st.sampled_from([0.0, 0.0003, 0.02, 0.0517])),
+        },
+    }
+    return finish(draw, raw, st.sampled_from([1, 2, 8]))
 
 
-def assert_equal(reference: Result, batch: Result) -> None:
-    assert len(batch.tasks) == len(reference.tasks)
-    for name in ("profile", "child", "outcome", "deliveries"):
-        assert (batch.tasks[name] == reference.tasks[name]).all(), name
-    for name in ("sent", "received", "started", "finished"):
-        np.testing.assert_allclose(batch.tasks[name], reference.tasks[name], rtol=0, atol=1e-9)
-    assert batch.forks == reference.forks
-    for name in ("change", "trigger", "processes", "reserved"):
-        assert (batch.scale_events[name] == reference.scale_events[name]).all(), name
-    np.testing.assert_allclose(
-        batch.scale_events["time"], reference.scale_events["time"], rtol=0, atol=1e-9
-    )
+def compare(same: Callable[..., None], scenario: Scenario, way: str) -> None:
+    """Two replications, the given way."""
+    exact = "exact" in way
+    event(way)
+    with ExitStack() as closed:
+        if exact:
+            closed.enter_context(patch("celerysim.batch.simulation.ample", lambda *_: False))
+        if "long" in way:
+            fleet = partial(Fleet, express=False)
+            closed.enter_context(patch("celerysim.batch.simulation.Fleet", fleet))
+        same(scenario, replications=2, tolerance_s=0.0 if exact else 1e-9)
 
 
-def assert_same_numbers(reference: Any, batch: Any) -> None:
-    assert batch.keys() == reference.keys()
-    for key, value in reference.items():
-        if isinstance(value, dict):
-            assert_same_numbers(value, batch[key])
-        else:
-            assert batch[key] == (None if value is None else pytest.approx(value, abs=1e-9)), key
-
-
-def test_replications_differ_as_the_references_do() -> None:
-    scenario = load_scenario(
-        "puzzle",
-        [
-            "producer.publish_s={kind='uniform', low=0.03, high=0.07}",
-            "producer.max_tasks=200",
-        ],
-    )
-    forks = [int(run["forks"]) for run in simulate_many([scenario], 30)]
-    assert forks == [simulate(scenario, replication=i, levels=False).forks for i in range(30)]
-    assert len(set(forks)) > 1
-
-
-def test_memory_in_progress_is_bounded_and_changes_nothing() -> None:
-    scenario = load_scenario("puzzle", ["producer.max_tasks=60"])
-    whole = list(simulate_many([scenario], 40))
-    pieces = list(simulate_many([scenario], 40, max_memory_mb=0.1))
-    assert whole == pieces
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "worker.optimization=fast",
-        "worker.time_limit=5",
-        "worker.soft_time_limit=5",
-        "worker.max_tasks_per_child=3",
-        "worker.max_memory_per_child=90000",
-        "worker.pool=gevent",
-        "machine.scheduling='run queues'",
-        "tasks.profiles.short.first_in_child_cpu_s=0.1",
-    ],
+examples = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_what_it_does_not_support_is_refused_by_name(change: str) -> None:
-    field = change.partition("=")[0]
-    cores = (
-        ["machine.cores=4"] if field == "machine.scheduling" else []
-    )  # 4 children and the parent
-    scenario = load_scenario("puzzle", [change, *cores])
-    assert [reason.partition(" = ")[0] for reason in unsupported(scenario)] == [field]
-    with pytest.raises(ScenarioError, match=f"{field}.*Remedy"):
-        simulate_many([scenario], 2)
+
+
+@examples
+@given(scenario=anything(ample=False), way=WAYS)
+def test_anything(same: Callable[..., None], scenario: Scenario, way: str) -> None:
+    compare(same, scenario, way)
+
+
+@examples
+@given(scenario=anything(ample=True), way=st.sampled_from(["chosen", "long"]))
+def test_ample_machines(same: Callable[..., None], scenario: Scenario, way: str) -> None:
+    compare(same, scenario, way)
+
+
+@examples
+@given(scenario=churning(), way=WAYS)
+def test_dying_children(same: Callable[..., None], scenario: Scenario, way: str) -> None:
+    compare(same, scenario, way)

@@ -221,6 +221,7 @@ class Children:
         place = child * self._lanes + lanes
         self._clock.flat_time[place] = NEVER
         state = self.state.take(place)
+        left = lanes.size
         for kind, act in (
             (State.STEP, self._next_step),
             (State.ACCEPTING, self._accept),
@@ -232,8 +233,11 @@ class Children:
             (State.CLOSED, self._exit),
         ):
             mine = state == kind
-            if np.count_nonzero(mine):
+            if n := int(np.count_nonzero(mine)):
                 act(lanes[mine], child[mine])
+                left -= n
+                if not left:
+                    break
         self._clock.wait(lanes)
 
     # what it does

@@ -11,6 +11,9 @@ happen until a transition is over, the transition's outcome is known at once:
 - a child computes its step to the end and begins to wait;
 - a timer finds nothing to do.
 
+Calm, each reserved job is a child's or in the queue, and none is in the queue while a
+child is free. So ``reserved - target`` jobs wait, or as many children are free.
+
 The operations on times are those of the long way, one by one, so the results are
 the same to the last bit; where anything else might happen meanwhile, or at the
 same instant, the long way is taken. Invariant: an express transition leaves a lane
@@ -88,7 +91,7 @@ class Express:
     def _next_event(self, lanes: Lanes, rows: int) -> Floats:
         """The time of the next event but those of the last rows, or the horizon."""
         clock = self._fleet.clock
-        first: Floats = clock.times[:rows].take(lanes, axis=1).min(axis=0)
+        first: Floats = np.minimum.reduce(clock.times[:rows].take(lanes, axis=1), axis=0)
         return np.minimum(first, clock.horizon.take(lanes)) if clock.horizons else first
 
     def _lasts(self, lanes: Lanes, number: Ints) -> Bools:
@@ -98,6 +101,11 @@ class Express:
             return fleet.tasks.flat_duration.take(number) > at(self.step_s, lanes)
         first = fleet.tasks.flat_seconds.take(number * fleet.tasks.steps)
         return np.abs(first) > at(self.step_s, lanes)
+
+    def _computes(self, number: Ints) -> Bools:
+        """Whether a task's first step is CPU work."""
+        tasks = self._fleet.tasks
+        return ~np.signbit(tasks.flat_seconds.take(number * tasks.steps))
 
     def publish(self, lanes: Lanes) -> None:
         """A message is sent."""
@@ -121,6 +129,7 @@ class Express:
             & (fleet.broker.published.take(lanes) == task)
             & (fleet.broker.unacked.take(lanes) < whole_at(fleet.broker.prefetch, lanes))
             & (busy | self._lasts(lanes, number))
+            & fleet.machine.has_room(lanes, 1 + (~busy & self._computes(number)))
             & (~busy | (target >= whole_at(consumer.max_concurrency, lanes)))
             & ~(old & (floor < target))
         )
@@ -202,9 +211,12 @@ class Express:
             & (children.state.take(place) == State.STEP)
             & (self._next_event(lanes, clock.supervisor) > until)
             & (finished != tasks.last.take(lanes))
+            & fleet.machine.has_room(lanes, 1)
         )
         if np.count_nonzero(queue):
             following = lanes * tasks.width + consumer.read.take(lanes) - queue
+            room = fleet.machine.has_room(lanes, 1 + self._computes(following))
+            fits &= (queue == 0) | room
             fits &= (queue == 0) | (
                 (pool.n_put_back.take(lanes) == 0) & self._lasts(lanes, following)
             )
@@ -267,25 +279,25 @@ class Express:
         fleet = self._fleet
         clock, machine, children, tasks = fleet.clock, fleet.machine, fleet.children, fleet.tasks
         assert not isinstance(machine, AmpleMachine)
-        machine.alarms.drop(lanes)
-        machine.advance(lanes)
+        lanes = machine.rung(lanes)
+        if not lanes.size:
+            return
         end, piece = machine.first(lanes)
         child = np.minimum(piece, machine.supervisor - 1)
         place = child * fleet.lanes + lanes
         virtual = machine.virtual.take(lanes)
         step = children.step.take(place) + 1
         seconds = tasks.step(lanes, children.job.take(place), step)
+        done = end <= virtual + RESOLUTION_S
         fits = (
-            (end <= virtual + RESOLUTION_S)
+            done
             & (piece == child)
             & (children.state.take(place) == State.STEP)
             & np.signbit(seconds)
             & ~np.isnan(seconds)
         )
         if np.count_nonzero(fits) < lanes.size:
-            others = lanes[~fits]
-            clock.ringing[others] = True
-            machine.ring_on(others)
+            machine.complete(lanes[~fits], piece[~fits], done[~fits])
             some = fits.nonzero()[0]
             if not some.size:
                 return
@@ -301,7 +313,10 @@ class Express:
         more = left > 0
         if np.count_nonzero(more):
             others, virtual = lanes[more], virtual[more]
-            again = machine.ends.take(others, axis=1).min(axis=0) <= virtual + RESOLUTION_S
+            again = (
+                np.minimum.reduce(machine.ends.take(others, axis=1), axis=0)
+                <= virtual + RESOLUTION_S
+            )
             clock.ringing[others[again]] = True
             fleet.agenda.put(Stage.RING_ON, others[again])
             machine.settle(others[~again])

@@ -1,12 +1,12 @@
-"""The guard of the quick way: which runs may depend on rounding, and must be run the exact way.
+"""The guard of the quick way: which runs may depend on rounding, and are the reference's to run.
 
 A fleet of ample machines (:mod:`celerysim.batch.ample`) gives the reference's times
 but for their last digits, less than :data:`MARGIN_S` altogether. So it takes the
 same course as the reference as long as no decision hangs on times that close
 together: two events whose order matters, a timer that is just due or not, the
 keepalive just passed or not, the horizon. Where one does, the run is given up here
-and done anew by a fleet that repeats the reference's operations bit by bit. (The
-idea of floating-point filters in computational geometry.)
+and done anew by the reference engine: one at a time, but they are few. (The idea of
+floating-point filters in computational geometry.)
 
 Close events whose order does not matter are let pass:
 
@@ -15,8 +15,11 @@ Close events whose order does not matter are let pass:
 - a task's end, where the supervisor knows that the child accepted it: it only begins
   the report;
 - what a loop does that was just woken: its cause was judged;
-- equal times of children in the same state: both waited equally long since the same
-  instant, and both engines take them in the order of their beginning;
+- the look whether a child is up that is: it does nothing;
+- an alarm of poll while the loop does something else, or that comes before the poll's time is
+  up: the next poll, or the alarm itself, sets what is missing;
+- equal times of dying children in the same state: they were signalled at one instant, and
+  both engines take them in the order of the signals;
 - deliveries at the start, before anything has computed.
 """
 
@@ -27,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from celerysim.batch.agenda import Stage
-from celerysim.batch.arrays import NEVER, Bools, Floats, Ints, Lanes, whole_at
+from celerysim.batch.arrays import NEVER, Bools, Floats, Ints, Lanes, at, whole_at
 from celerysim.batch.child import State
 from celerysim.engine.machine import RESOLUTION_S
 from celerysim.scenario.schema import Scenario
@@ -73,7 +76,7 @@ class Guard:
         self.doubtful[lanes] = False
 
     def doubt(self, lanes: Lanes) -> None:
-        """These runs must be run the exact way; they end here."""
+        """These runs are left to the reference engine; they end here."""
         self.doubtful[lanes] = True
         self._fleet.clock.give_up(lanes)
 
@@ -95,12 +98,13 @@ class Guard:
         child = row < clock.children
         state = self._states(lanes)
         own = state[np.minimum(row, clock.children - 1), place]
-        close[: clock.children] &= ~(equal[: clock.children] & (state == own) & child)
+        dying = child & (own >= State.LEAVING)
+        close[: clock.children] &= ~(equal[: clock.children] & (state == own) & dying)
         starting = clock.then.take(lanes) == Stage.QOS_DRAINED
         pair = (row == clock.delivery) | (row == clock.supervisor)
         for other in (clock.delivery, clock.supervisor):
             close[other] &= ~(equal[other] & starting & pair)
-        self.doubt(lanes[close.any(axis=0)])
+        self.doubt(lanes[np.logical_or.reduce(close, axis=0)])
 
     def horizon(self, lanes: Lanes, now: Floats, row: Ints) -> None:
         """Judge lanes whose next event is about at the horizon or beyond it."""
@@ -109,18 +113,68 @@ class Guard:
         if np.count_nonzero(close):
             self.doubt(lanes[close & (row != clock.producer)])
 
-    def timers(self, lanes: Lanes) -> None:
-        """Judge lanes several of whose timers are due, or almost.
+    def due(self, lanes: Lanes) -> None:
+        """Judge lanes in which a timer is just due or not, and the loop did not wait for it.
 
-        Their order does not matter where maintaining the pool means nothing.
+        Where there is nothing to read or to write the loop would poll, and wake at once for the
+        timer. What was put off then comes before it, which matters if the timer does something.
+        """
+        supervisor, pool = self._fleet.supervisor, self._fleet.pool
+        now, times = self._fleet.clock.now.take(lanes), self._timers(lanes)
+        close = np.abs(times - now) <= MARGIN_S
+        polls = (supervisor.to_read.take(lanes) == 0) & ~pool.wants_to_write(lanes)
+        alone = ~supervisor.soon.filled(lanes)
+        harmless = polls & (alone | self._idle(lanes)) & ~close[2]
+        self.doubt(lanes[np.logical_or.reduce(close, axis=0) & ~harmless])
+
+    def timers(self, lanes: Lanes) -> None:
+        """Judge lanes that run their timers: which comes first, and which is just due or not.
+
+        The order does not matter where there is nothing to maintain and the pool need not grow.
         """
         fleet = self._fleet
-        soon = fleet.clock.now.take(lanes) + MARGIN_S
-        due = fleet.supervisor.count_due(lanes, soon)
-        most = whole_at(fleet.consumer.max_concurrency, lanes)
-        wanted = np.minimum(fleet.consumer.reserved.take(lanes), most)
-        steady = fleet.pool.steady(lanes) & (wanted <= fleet.pool.target.take(lanes))
-        self.doubt(lanes[(due > 1) & ~steady])
+        now, times = fleet.clock.now.take(lanes), self._timers(lanes)
+        kill = times[2] <= now + MARGIN_S
+        times.sort(axis=0)
+        with np.errstate(invalid="ignore"):  # NEVER - NEVER
+            close = np.diff(times, axis=0) <= MARGIN_S
+        close &= times[1:] <= now + MARGIN_S
+        doubt = np.logical_or.reduce(close, axis=0)
+        if np.count_nonzero(doubt):
+            self.doubt(lanes[doubt & (kill | ~self._complete(lanes))])
+        later = fleet.supervisor.fired.take(lanes) > 0
+        if np.count_nonzero(later):
+            self.due(lanes[later])
+
+    def _complete(self, lanes: Lanes) -> Bools:
+        """Whether there is no child to reap or to fork, for the autoscaler neither."""
+        fleet = self._fleet
+        consumer, target = fleet.consumer, fleet.pool.target.take(lanes)
+        most = whole_at(consumer.max_concurrency, lanes)
+        complete: Bools = (
+            (fleet.children.exits.take(lanes) == 0)
+            & (fleet.reaper.listed.take(lanes) >= target)
+            & (np.minimum(consumer.reserved.take(lanes), most) <= target)
+        )
+        return complete
+
+    def _idle(self, lanes: Lanes) -> Bools:
+        """Whether neither the pool's timer nor the autoscaler's would do anything now."""
+        fleet = self._fleet
+        consumer, target = fleet.consumer, fleet.pool.target.take(lanes)
+        floor = np.maximum(consumer.reserved.take(lanes), whole_at(consumer.min_concurrency, lanes))
+        old = consumer.last_scale_up.take(lanes) + at(consumer.keepalive, lanes)
+        young = old > fleet.clock.now.take(lanes) + MARGIN_S
+        return self._complete(lanes) & ((floor >= target) | young)
+
+    def _timers(self, lanes: Lanes) -> Floats:
+        """When the timers are due: the pool's, the autoscaler's, a silent child's."""
+        supervisor, reaper = self._fleet.supervisor, self._fleet.reaper
+        verify, _, child, number = supervisor.verify.front(lanes)
+        verify[~(supervisor.verify.filled(lanes) & reaper.silent(lanes, child, number))] = NEVER
+        return np.stack(
+            [supervisor.maintain_due.take(lanes), supervisor.keepalive_due.take(lanes), verify]
+        )
 
     def _states(self, lanes: Lanes) -> Ints:
         return self._fleet.children.by_slot(self._fleet.children.state, lanes)
@@ -131,6 +185,9 @@ class Guard:
         clock, children = fleet.clock, fleet.children
         inert = np.zeros(times.shape, dtype=np.bool_)
         inert[clock.producer] = True
+        supervisor = fleet.supervisor
+        outdated = supervisor.poll_until.take(lanes) > times[clock.poll] + MARGIN_S
+        inert[clock.poll] = ~supervisor.polling.take(lanes) | outdated
         inert[clock.supervisor] = clock.then.take(lanes) == Stage.POLLED
         last = children.finished.take(lanes) + 1 == fleet.tasks.last.take(lanes)
         running = self._states(lanes) == State.STEP

@@ -141,6 +141,10 @@ class Machine:
         self.runnable[lanes] -= 1
         self.settle(lanes)
 
+    def has_room(self, lanes: Lanes, pieces: Whole) -> Bools:
+        """Whether so many more pieces would be shared out like those that run."""
+        return np.ones(lanes.size, dtype=np.bool_)
+
     def works(self, lanes: Lanes, piece: Ints) -> Bools:
         """Whether there is unfinished work."""
         return self.flat_ends.take(piece * self._lanes + lanes) < NEVER
@@ -149,6 +153,8 @@ class Machine:
         """Bring the virtual clock up to now."""
         now = self._clock.now.take(lanes)
         elapsed = now - self.updated.take(lanes)
+        if not np.count_nonzero(elapsed):
+            return
         runnable = self.runnable.take(lanes)
         self.virtual[lanes] += elapsed * self.rate.take(lanes) * (runnable > 0)
         self.busy_core_s[lanes] += elapsed * np.minimum(runnable, whole_at(self.cores, lanes))
@@ -178,8 +184,11 @@ class Machine:
 
     def first(self, lanes: Lanes) -> tuple[Floats, Ints]:
         """(end, piece) of the piece that ends first, by end and then by begin."""
-        ends = self.ends.take(lanes, axis=1)
-        end = ends.min(axis=0)
+        return self.earliest(lanes, self.ends.take(lanes, axis=1))
+
+    def earliest(self, lanes: Lanes, ends: Floats) -> tuple[Floats, Ints]:
+        """(end, piece) of the piece with the first of these ends, and then by begin."""
+        end = np.minimum.reduce(ends, axis=0)
         first = ends == end
         piece = (first * self._pieces).max(axis=0)
         ties = np.add.reduce(first, axis=0, dtype=np.int16) > 1
@@ -191,16 +200,21 @@ class Machine:
 
     def ring(self, lanes: Lanes) -> None:
         """An alarm rings: complete what is done."""
+        self.ring_on(self.rung(lanes))
+
+    def rung(self, lanes: Lanes) -> Lanes:
+        """An alarm rings; returns where work may be done."""
         self.alarms.drop(lanes)
         self.advance(lanes)
-        self._clock.ringing[lanes] = True
-        self.ring_on(lanes)
+        return lanes
 
     def ring_on(self, lanes: Lanes) -> None:
         """Complete the next piece if it is done, else set the next alarm."""
         end, piece = self.first(lanes)
-        virtual = self.virtual.take(lanes)
-        done = end <= virtual + RESOLUTION_S
+        self.complete(lanes, piece, end <= self.virtual.take(lanes) + RESOLUTION_S)
+
+    def complete(self, lanes: Lanes, piece: Ints, done: Bools) -> None:
+        """The first piece of each lane is done, or the alarm is over."""
         if np.count_nonzero(done) < lanes.size:
             rest = lanes[~done]
             self._clock.ringing[rest] = False
@@ -211,6 +225,11 @@ class Machine:
         left = self.runnable.take(lanes) - 1
         self.runnable[lanes] = left
         self.virtual[lanes] *= left > 0
+        self.resume(lanes, piece)
+
+    def resume(self, lanes: Lanes, piece: Ints) -> None:
+        """A piece is done, and its process goes on within the alarm."""
+        self._clock.ringing[lanes] = True
         mine = piece == self.supervisor
         if np.count_nonzero(mine):
             self._clock.resume(lanes[mine])

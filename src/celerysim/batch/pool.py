@@ -5,6 +5,9 @@ their order, so of the jobs received the last ``waiting`` wait for the semaphore
 and the ``outbound`` before them for a child; only jobs put back from a dead child,
 which go first, have a stack of their own (never more than there are children).
 
+(The semaphore lets no job overtake another: with autoscale the pool grows before a
+job waits, up to its maximum, and it cannot shrink while one does.)
+
 Invariant: a job received is waiting, outbound, put back, some child's ``job``, or
 done.
 """
@@ -193,7 +196,8 @@ class Pool:
 
     def wants_to_write(self, lanes: Lanes) -> Bools:
         """Whether there is a job to write, and a child that is up and not busy."""
-        return self.free.take(lanes, axis=1).any(axis=0) & self._some_outbound(lanes)
+        free: Bools = np.logical_or.reduce(self.free.take(lanes, axis=1), axis=0)
+        return free & self._some_outbound(lanes)
 
     def steady(self, lanes: Lanes) -> Bools:
         """Whether the children are those wanted, and each one is up and stays."""
@@ -213,7 +217,7 @@ class Pool:
 
     def _write_next(self, lanes: Lanes) -> None:
         free = self.free.take(lanes, axis=1) & (self._slots >= self._cursor.take(lanes))
-        more = free.any(axis=0) & self._some_outbound(lanes)
+        more = np.logical_or.reduce(free, axis=0) & self._some_outbound(lanes)
         if np.count_nonzero(more) < lanes.size:
             self._supervisor.turn(lanes[~more])
             lanes, free = lanes[more], free[:, more]

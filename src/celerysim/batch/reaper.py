@@ -124,7 +124,7 @@ class Reaper:
         """(whether there is a child in this phase of reaping, the youngest one)."""
         mine = self._joining.take(lanes, axis=1) == phase
         number = self._children.by_slot(self._children.number, lanes)
-        return mine.any(axis=0), np.where(mine, number, -1).argmax(axis=0)
+        return np.logical_or.reduce(mine, axis=0), np.where(mine, number, -1).argmax(axis=0)
 
     def _flush_next(self, lanes: Lanes) -> None:
         some, child = self._youngest(lanes, 1)
@@ -170,7 +170,7 @@ class Reaper:
             job = self._children.by_slot(self._children.job, rest)
             job = np.where(mine & (job >= 0), job, NOBODY)
             child = job.argmin(axis=0)
-            first = job.min(axis=0)
+            first = np.minimum.reduce(job, axis=0)
             some = first < NOBODY
             rest, child, first = rest[some], child[some], first[some]
             place = child * self._lanes + rest
@@ -241,14 +241,19 @@ class Reaper:
             delay = at(self.proc_alive_timeout, lanes)
             self._supervisor.enter_verify(lanes, delay, child, number)
 
-    def verify_alive(self, lanes: Lanes, child: Ints, number: Ints) -> None:
-        """A child that has not reported in time is killed."""
+    def silent(self, lanes: Lanes, child: Ints, number: Ints) -> Bools:
+        """Whether the child of this number in the given slot has not reported, and lives."""
         place = child * self._lanes + lanes
-        silent = (
+        silent: Bools = (
             (self._children.number.take(place) == number)
             & (self._children.state.take(place) < State.EXITED)
             & ~self._pool.up.take(place)
         )
+        return silent
+
+    def verify_alive(self, lanes: Lanes, child: Ints, number: Ints) -> None:
+        """A child that has not reported in time is killed."""
+        silent = self.silent(lanes, child, number)
         self._children.signal(lanes[silent], child[silent], Signal.KILL)
 
     def inactive(self, lanes: Lanes, n: Ints) -> Iterator[tuple[Ints, Bools]]:
@@ -258,7 +263,7 @@ class Reaper:
         number = np.where(idle, self._children.by_slot(self._children.number, lanes), NOBODY)
         for k in range(int(n.max(initial=0))):
             child = number.argmin(axis=0)
-            some = (number.min(axis=0) < NOBODY) & (k < n)
+            some = (np.minimum.reduce(number, axis=0) < NOBODY) & (k < n)
             number[child, np.arange(lanes.size)] = NOBODY
             yield child, some
 

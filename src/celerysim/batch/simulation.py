@@ -13,15 +13,19 @@ from celerysim.batch.arrays import Ints
 from celerysim.batch.fleet import Fleet
 from celerysim.batch.guard import ample
 from celerysim.batch.result import BatchResult, Keeper
-from celerysim.batch.summary import SUMMARY_DTYPE, summarise
+from celerysim.batch.run_queues import crowds
+from celerysim.batch.summary import SUMMARY_DTYPE, summarise, write
 from celerysim.batch.support import require
-from celerysim.batch.workload import load
+from celerysim.batch.workload import DEPENDS_ON, Load, load
+from celerysim.engine.simulation import simulate
+from celerysim.metrics import summary
 from celerysim.scenario.schema import Batches, Scenario, Times
 
 #: Most runs in progress at once: more do not make a step cheaper.
 MOST_LANES = 16384
-#: Memory of a lane: its worker, and for each child and each task.
-LANE_BYTES, CHILD_BYTES, TASK_BYTES, STEP_BYTES = 1500, 250, 45, 8
+#: Memory of a lane: its worker, and for each child and each task (47 bytes in the tables, the rest
+#: while runs are loaded and summed up).
+LANE_BYTES, CHILD_BYTES, TASK_BYTES, STEP_BYTES = 1500, 250, 70, 8
 
 
 class Piece(NamedTuple):
@@ -76,20 +80,33 @@ def simulate_many(
     result = BatchResult(scenarios, table)
     pieces.sort(key=_shape)
     for (quick, *_), alike in groupby(pieces, key=_shape):
-        doubtful = _run(list(alike), result, tables, max_memory_mb, quick)
-        if doubtful:
-            _run(doubtful, result, tables, max_memory_mb, quick=False)
+        for piece in _run(list(alike), result, tables, max_memory_mb, quick):
+            _run_alone(piece, result, tables)
     return result
 
 
-def _shape(piece: Piece) -> tuple[bool, int, int, int]:
-    """What runs go together: (on ample machines?, about how many children, tasks, steps)."""
+def _run_alone(piece: Piece, result: BatchResult, tables: bool) -> None:
+    """Run a piece in the reference engine, which decides where rounding does.
+
+    Always there, however many runs there are: no figure of a run depends on its company.
+    """
+    for run, replication in zip(piece.runs.tolist(), piece.replications.tolist(), strict=True):
+        history = simulate(piece.scenario, replication=replication, levels=False)
+        write(summary(history), result.table[run])
+        if tables:
+            result.kept[run] = history
+
+
+def _shape(piece: Piece) -> tuple[bool, bool, int, int, int]:
+    """What runs go together: (on ample machines?, with run queues?, then about how many
+    children, tasks, steps).
+    """
     scenario = piece.scenario
     steps = max(len(p.steps) for p in scenario.tasks.profiles.values())
     tasks = expected_tasks(scenario)
     sizes = (scenario.worker.max_concurrency, tasks, steps)
     children, tasks, steps = (math.ceil(math.log2(size)) for size in sizes)
-    return ample(scenario, expected_tasks(scenario)), children, tasks, steps
+    return ample(scenario, expected_tasks(scenario)), crowds(scenario), children, tasks, steps
 
 
 def expected_tasks(scenario: Scenario) -> int:
@@ -121,6 +138,25 @@ def lanes_for(pieces: Sequence[Piece], max_memory_mb: float) -> int:
     return max(1, min(runs, MOST_LANES, int(max_memory_mb * 1e6 / bytes_each)))
 
 
+class Loads:
+    """Loads, of which the last one is kept: points of a sweep often share theirs."""
+
+    def __init__(self) -> None:
+        self._scenario: Scenario | None = None
+        self._load: Load | None = None
+
+    def of(self, scenario: Scenario, replications: Ints) -> Load:
+        """The load of these replications."""
+        if (
+            self._load is None
+            or self._scenario is None
+            or any(getattr(scenario, p) != getattr(self._scenario, p) for p in DEPENDS_ON)
+            or not np.array_equal(replications, self._load.replications)
+        ):
+            self._scenario, self._load = scenario, load(scenario, replications)
+        return self._load
+
+
 def _run(
     pieces: list[Piece], result: BatchResult, tables: bool, max_memory_mb: float, quick: bool
 ) -> list[Piece]:
@@ -135,6 +171,7 @@ def _run(
     keeper = Keeper()
     doubtful: list[Ints] = []
     together = max(1, lanes // 8)
+    loads = Loads()
     waiting = pieces[::-1]
     free = np.arange(lanes)
     while waiting or free.size < lanes:
@@ -144,7 +181,7 @@ def _run(
             if n < len(runs):
                 waiting.append(Piece(scenario, runs[n:], replications[n:]))
             mine, free = free[:n], free[n:]
-            fleet.begin(mine, scenario, load(scenario, replications[:n]), runs[:n])
+            fleet.begin(mine, scenario, loads.of(scenario, replications[:n]), runs[:n])
         done = fleet.advance(together if waiting else lanes - free.size)
         free = np.concatenate([free, done])
         doubt = fleet.guard.doubtful.take(done)

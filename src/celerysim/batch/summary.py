@@ -5,6 +5,7 @@ One row a run; NaN where a summary says None.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ SUMMARY_DTYPE = np.dtype(
         *((name, np.float64) for name in _AFTER),
     ]
 )
+_NAMES = (SUMMARY_DTYPE.names or ())[2:]
 _QUANTILES = (0.5, 0.9, 0.95, 0.99)
 
 
@@ -125,3 +127,11 @@ def as_mapping(row: np.void) -> dict[str, Any]:
     for name in _DURATIONS:
         found[name] = {s: plain[f"{name}.{s}"] for s in STATISTICS}
     return found | {name: plain[name] for name in _AFTER}
+
+
+def write(found: Mapping[str, Any], row: np.void) -> None:
+    """Write a summary of :func:`celerysim.metrics.summary` into a row."""
+    for name in _NAMES:
+        key, _, statistic = name.partition(".")
+        value = found[key][statistic] if statistic else found[key]
+        row[name] = np.nan if value is None else value

@@ -63,7 +63,7 @@ class Supervisor:
         self._sources = np.arange(2 * children + 1, dtype=np.int16)[:, None]
         self._readable = np.full((2 * children + 1, lanes), ABSENT, dtype=np.int64)
         self.flat_readable = self._readable.reshape(-1)
-        self._to_read = np.zeros(lanes, dtype=np.int64)
+        self.to_read = np.zeros(lanes, dtype=np.int64)
         self._snapshot = np.zeros(lanes, dtype=np.int64)
         self.source = np.zeros(lanes, dtype=np.int64)  #: the one being handled
         self._writing = np.zeros(lanes, dtype=np.bool_)
@@ -74,7 +74,7 @@ class Supervisor:
         self.keepalive_order = np.zeros(lanes, dtype=np.int64)
         self.verify = Ring(lanes, np.float64, np.int64, np.int64, np.int64)
         self.next_timer = np.full(lanes, NEVER)
-        self._fired = np.zeros(lanes, dtype=np.int64)
+        self.fired = np.zeros(lanes, dtype=np.int64)
         # waiting
         self.polling = np.zeros(lanes, dtype=np.bool_)
         self.poll_until = np.zeros(lanes)
@@ -91,7 +91,7 @@ class Supervisor:
         self.soon.reset(lanes)
         self.verify.reset(lanes)
         self._readable[:, lanes] = ABSENT
-        self._to_read[lanes] = 0
+        self.to_read[lanes] = 0
         self.alarms.reset(lanes)
         self.polling[lanes] = self.calm[lanes] = False
         self.keepalive_due[lanes] = NEVER
@@ -136,9 +136,10 @@ class Supervisor:
         if self.guard is not None:
             # timers that are not just due because poll waited for them
             close = np.abs(timer - now) <= self.guard.margin_s
-            self.guard.doubt(lanes[close & ~self._alarmed.take(lanes)])
+            if np.count_nonzero(close):
+                self.guard.due(lanes[close & ~self._alarmed.take(lanes)])
         if np.count_nonzero(due):
-            self._fired[lanes[due]] = 0
+            self.fired[lanes[due]] = 0
             self._agenda.put(Stage.TIMERS, lanes[due])
             lanes = lanes[~due]
         self._poll(lanes)
@@ -147,11 +148,11 @@ class Supervisor:
         """Run the next timer that is due."""
         if self.guard is not None:
             self.guard.timers(lanes)
-        fired = self._fired.take(lanes)
+        fired = self.fired.take(lanes)
         due = (self.next_timer.take(lanes) <= self._clock.now.take(lanes)) & (fired < MAX_TIMERS)
         self._poll(lanes[~due])
         lanes = lanes[due]
-        self._fired[lanes] = fired[due] + 1
+        self.fired[lanes] = fired[due] + 1
         time = self.next_timer.take(lanes)
         order = np.full(lanes.size, ABSENT)
         which = np.zeros(lanes.size, dtype=np.int8)
@@ -217,7 +218,7 @@ class Supervisor:
     def _poll(self, lanes: Lanes) -> None:
         writing = self.pool.wants_to_write(lanes)
         self._writing[lanes] = writing
-        act = writing | (self._to_read.take(lanes) > 0)
+        act = writing | (self.to_read.take(lanes) > 0)
         self._agenda.put(Stage.POLLED, lanes[act])
         self._wait(lanes[~act])
 
@@ -260,7 +261,7 @@ class Supervisor:
         place = source * self._lanes + lanes
         new = self.flat_readable.take(place) == ABSENT
         self.flat_readable[place[new]] = self._clock.tick()
-        self._to_read[lanes] += new
+        self.to_read[lanes] += new
         polling = self.polling.take(lanes)
         if np.count_nonzero(polling):
             self._wake(lanes[polling])
@@ -268,7 +269,7 @@ class Supervisor:
     def forget(self, lanes: Lanes, source: int | Ints) -> None:
         """A source is closed or empty."""
         place = source * self._lanes + lanes
-        self._to_read[lanes] -= self.flat_readable.take(place) != ABSENT
+        self.to_read[lanes] -= self.flat_readable.take(place) != ABSENT
         self.flat_readable[place] = ABSENT
 
     # reading
@@ -281,7 +282,7 @@ class Supervisor:
     def sources(self, lanes: Lanes) -> None:
         """Handle the next source."""
         readable = self._readable.take(lanes, axis=1)
-        first = readable.min(axis=0)
+        first = np.minimum.reduce(readable, axis=0)
         some = first < self._snapshot.take(lanes)
         if np.count_nonzero(some) < lanes.size:
             self._end_turn(lanes[~some])
@@ -294,6 +295,8 @@ class Supervisor:
         lanes, source = lanes[read], source[read]
         pipe = source < self._children
         self.pool.read_message(lanes[pipe], source[pipe], Origin.SOURCE)
+        if np.count_nonzero(pipe) == lanes.size:
+            return
         self.consumer.receive(lanes[source == self.socket], Origin.SOURCE)
         exit_ = ~pipe & (source < self.socket)
         if np.count_nonzero(exit_):
@@ -310,8 +313,10 @@ class Supervisor:
         self.sources(lanes)
 
     def _has_data(self, lanes: Lanes, source: Ints) -> Bools:
-        data = np.zeros(lanes.size, dtype=np.bool_)
         pipe = source < self._children
+        if np.count_nonzero(pipe) == lanes.size:
+            return self.pool.children.has_message(lanes, source)
+        data = np.zeros(lanes.size, dtype=np.bool_)
         socket = source == self.socket
         exit_ = ~pipe & ~socket
         data[pipe] = self.pool.children.has_message(lanes[pipe], source[pipe])

@@ -48,11 +48,8 @@ def problems(scenario: Scenario) -> list[Problem]:
         if profile.first_in_child_cpu_s:
             path = f"tasks.profiles.{name}.first_in_child_cpu_s"
             refuse(path, profile.first_in_child_cpu_s, "has tasks that do not know their child")
-    machine, processes = scenario.machine, worker.max_concurrency + 1
-    if machine.scheduling == "run queues" and 1 < machine.cores < processes:
-        reason = f"has no run queues: {machine.cores} cores are fewer than {processes} processes"
-        refuse("machine.scheduling", machine.scheduling, reason)
-        if machine.late_wakeup_share:
-            reason = "draws no numbers in the order of events"
-            refuse("machine.late_wakeup_share", machine.late_wakeup_share, reason)
+    machine = scenario.machine
+    if machine.late_wakeup_share and 1 < machine.cores <= worker.max_concurrency:
+        reason = "draws no numbers in the order of events"
+        refuse("machine.late_wakeup_share", machine.late_wakeup_share, reason)
     return found

@@ -20,6 +20,8 @@ from celerysim.scenario.schema import Batches, Poisson, Rate, Scenario, StepKind
 
 #: ``last`` of a run that a horizon ends.
 ENDLESS = -1
+#: The parts of a scenario that its load follows from.
+DEPENDS_ON = ("producer", "tasks", "run")
 
 
 class Load(NamedTuple):
