@@ -133,6 +133,14 @@ def test_a_threads_ack_does_not_wake_the_poller(
     assert column(result, "received") == [1.0, 11.0]
 
 
+def test_without_gossip_and_heartbeat_poll_and_the_amqp_heartbeat_let_acks_out(make: Make) -> None:
+    """Poll gives up after ten seconds; the connection is looked at every 20 (60 over 3.0)."""
+    late = {"concurrency": 1, "prefetch_multiplier": 1, "task_acks_late": True}
+    result = simulate(make([1.0] * 5, ("io_s", 0.5), pool="threads", **ALONE, **late))
+    # recorded: 1.00, 11.02, 20.01, then 28.99 (a frame of the broker's), 39.00, 40.01, 50.02
+    assert column(result, "received") == [1.0, 11.0, 20.0, 30.0, 40.0]
+
+
 @pytest.mark.parametrize(
     ("options", "per_s"), [(ALONE, 0.2), ({}, 1.2), ({"idealised": True}, 4.0)]
 )
