@@ -13,17 +13,19 @@ require only ``Events``, and the steps' order comes from iterating over sets
 (``celery/bootsteps.py: Blueprint._finalize_steps``), so in a third of all starts
 ``Heart`` comes before ``Mingle``, whose wait for replies puts its timer a second ahead.
 
+The other workers' events come at random places within the two seconds, which are those of
+the workers' starts. It matters: an event that follows another more quickly than a task is
+done lets nothing out.
+
 Leaves out: what the frames say, the CPU time they take, ``--without-mingle``; one frame that
-RabbitMQ sends 30 s after the connection was opened (seen in all runs, once in each). The
-other workers' events are spread evenly over the two seconds between this worker's; in
-reality their phases are those of the workers' starts.
+RabbitMQ sends 30 s after the connection was opened (seen in all runs, once in each).
 """
 
 from __future__ import annotations
 
 import simpy
 
-from celerysim.engine.streams import Streams
+from celerysim.engine.streams import BLOCK, Streams
 from celerysim.engine.supervisor import Activity, Supervisor
 from celerysim.scenario.schema import Scenario
 
@@ -51,7 +53,8 @@ class Gossip:
         self._env = env
         self._heart_first = streams.uniform("steps", 0)[0] < HEART_FIRST_SHARE
         self._worker = scenario.worker
-        self._others = scenario.broker.gossiping_workers
+        others = scenario.broker.gossiping_workers
+        self._phases_s = [HEARTBEAT_EVERY_S * u for u in _uniforms(streams, others)]
         self._deliver_s = scenario.costs.deliver_s
         self._supervisor = supervisor
         self._frames = 0
@@ -64,9 +67,8 @@ class Gossip:
             self._supervisor.call_repeatedly(HEARTBEAT_EVERY_S, self._send_heartbeat, first_s)
         if self._worker.gossip:
             self._supervisor.call_repeatedly(PERIODIC_EVERY_S, self._only_wake)
-            for k in range(1, self._others + 1):
-                phase_s = first_s + HEARTBEAT_EVERY_S * k / (self._others + 1)
-                self._env.process(self._other(phase_s % HEARTBEAT_EVERY_S))
+            for phase_s in self._phases_s:
+                self._env.process(self._other(phase_s))
 
     def has_data(self) -> bool:
         """Whether a frame can be read."""
@@ -96,3 +98,9 @@ class Gossip:
     def _arrive(self) -> None:
         self._frames += 1
         self._supervisor.notify(self)
+
+
+def _uniforms(streams: Streams, count: int) -> list[float]:
+    """``count`` uniform numbers; the first n are the same for any larger count."""
+    blocks = [streams.uniform("gossip", block) for block in range(-(-count // BLOCK))]
+    return [float(u) for block in blocks for u in block][:count]

@@ -196,8 +196,9 @@ class Broker(Model):
     kind: Literal["rabbitmq"] = "rabbitmq"
     """The transport modelled."""
     gossiping_workers: Annotated[int, Field(ge=0, strict=True)] = 0
-    """Other workers with gossip on this broker. Each sends an event every two seconds, which wakes
-    this worker if it gossips too, and so lets waiting acknowledgements out (green, threads)."""
+    """Other workers with gossip on this broker. Each sends an event every two seconds (when within
+    them is random), which wakes this worker if it gossips too, and so lets waiting acknowledgements
+    out (green, threads)."""
 
 
 class Worker(Model):
