@@ -250,3 +250,27 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     assert "Remedy:" in refused("run", "puzzle", "--log", nowhere)
     assert "Remedy:" in refused("run", "puzzle", "--plot", nowhere.with_suffix(".png"))
     assert "Remedy:" in refused("run", "puzzle", "--plot", tmp_path / "x.docx")
+
+
+# --- studies ---
+
+
+def test_ack_lag_of_a_scenario_and_of_the_published_cells() -> None:
+    options = ("--set", "run.horizon_s=30", "--replications", "1", "--processes", "1")
+    mine = printed_json("ack-lag", "threads-late-acks", "--others", "1", *options)
+    assert set(mine) == {"pool", "throughput_per_s", "gain", "variants"}
+    assert "gossip, 1 other worker" in {variant["name"] for variant in mine["variants"]}
+    cells = printed_json("ack-lag", "--replications", "1", "--processes", "1")
+    assert cells["gain"]["gevent(2)"] > 0.2
+    refused = run("ack-lag", "puzzle")
+    assert refused.exit_code == 2
+    assert "Remedy" in refused.stderr
+
+
+def test_losses_of_a_scenario_and_of_the_published_cell() -> None:
+    options = ("--replications", "2", "--processes", "1")
+    mine = printed_json("losses", "puzzle", "--set", "producer.max_tasks=40", *options)
+    assert mine["simulated"]["runs"] == 2
+    result = run("losses", *options)
+    assert result.exit_code == 0
+    assert "3.2% to 37.9%" in result.stdout

@@ -1,4 +1,4 @@
-"""The commands about studies: tables, pools."""
+"""The commands about studies: tables, pools, ack-lag, losses."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ from celerysim.cli.common import (
     user_errors,
 )
 
+Processes = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
+]
+OptionalScenario = Annotated[
+    str | None,
+    typer.Argument(help="A TOML file, or a name `models` lists [default: the published cells]."),
+]
+
 
 @app.command(epilog="Example: celerysim tables --json > tables.json")
 def tables(
@@ -26,9 +34,7 @@ def tables(
         int, typer.Option(min=1, metavar="N", help="Runs of each cell; published: 20.")
     ] = 20,
     set_: Set = None,
-    processes: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
-    ] = 0,
+    processes: Processes = 0,
     as_json: Json = False,
 ) -> None:
     """Simulate two published studies, 24 cells of 300 s, beside their published figures."""
@@ -81,10 +87,9 @@ def pools(
     from celerysim.studies.comparison import compare_pools
     from celerysim.studies.memory import Memory
 
-    overrides = [*(set_ or ()), *([] if seed is None else [f"run.seed={seed}"])]
     with user_errors(), progress_bar("simulating") as progress:
         found = compare_pools(
-            load_scenario(scenario, overrides),
+            load_scenario(scenario, overrides_of(set_, seed)),
             pools_=pools_,
             sizes=sizes,
             cpu_share=cpu_share,
@@ -96,3 +101,88 @@ def pools(
     show(found.as_json(), found.report(scenario), as_json)
     if plot is not None:
         save_picture(plot, lambda: found.picture(scenario))
+
+
+@app.command(name="ack-lag", epilog="Example: celerysim ack-lag threads-late-acks")
+def ack_lag(
+    scenario: OptionalScenario = None,
+    others: Annotated[
+        str,
+        typer.Option(metavar="NUMBERS", help="Other gossiping workers on the broker, by commas."),
+    ] = "0,1,2,5,10",
+    set_: Set = None,
+    replications: Replications = 20,
+    seed: Seed = None,
+    processes: Processes = 0,
+    as_json: Json = False,
+) -> None:
+    """What acknowledgements that wait cost a gevent, eventlet or threads worker.
+
+    Such a worker may write an acknowledgement only when its loop turns for another
+    reason: a message, an event of another worker, a time-out of seconds. Without a
+    scenario: the published cells, and prefork's published advantage a core without the lag.
+    """
+    from celerysim.scenario import load_scenario
+    from celerysim.studies.ack_lag import ack_lag as simulate_lag
+    from celerysim.studies.ack_lag import others_of
+    from celerysim.studies.ack_lag_report import ack_lag_report, published_ack_lag_report
+    from celerysim.studies.published_ack_lag import published_ack_lag
+
+    with user_errors(), progress_bar("simulating") as progress:
+        if scenario is None:
+            published = published_ack_lag(
+                replications,
+                overrides=overrides_of(set_, seed),
+                processes=processes,
+                progress=progress,
+            )
+            show(published.as_json(), published_ack_lag_report(published), as_json)
+            return
+        found = simulate_lag(
+            load_scenario(scenario, overrides_of(set_, seed)),
+            replications,
+            others=others_of(others),
+            processes=processes,
+            progress=progress,
+        )
+    show(found.as_json(), ack_lag_report(scenario, found), as_json)
+
+
+@app.command(epilog="Example: celerysim losses my.toml --set worker.keepalive=30.01")
+def losses(
+    scenario: OptionalScenario = None,
+    set_: Set = None,
+    replications: Replications = 200,
+    seed: Seed = None,
+    processes: Processes = 0,
+    as_json: Json = False,
+) -> None:
+    """How often a run loses a task at scale-down, with exact intervals.
+
+    Without a scenario: the published cell in which 3 of 20 real runs lost one.
+    """
+    from celerysim.scenario import load_scenario
+    from celerysim.studies.losses import losses as simulate_losses
+    from celerysim.studies.losses import published_losses
+    from celerysim.studies.losses_report import losses_report
+
+    overrides = overrides_of(set_, seed)
+    with user_errors(), progress_bar("simulating") as progress:
+        if scenario is None:
+            found = published_losses(
+                replications, overrides=overrides, processes=processes, progress=progress
+            )
+        else:
+            found = simulate_losses(
+                load_scenario(scenario, overrides),
+                replications,
+                name=scenario,
+                processes=processes,
+                progress=progress,
+            )
+    show(found.as_json(), losses_report(found), as_json)
+
+
+def overrides_of(set_: list[str] | None, seed: int | None) -> list[str]:
+    """``--set`` and ``--seed`` as overrides."""
+    return [*(set_ or ()), *([] if seed is None else [f"run.seed={seed}"])]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from celerysim.errors import CelerysimError
 from celerysim.scenario import Scenario
 from celerysim.studies.memory import Memory
-from celerysim.studies.pools import PoolResult, Progress, pools
+from celerysim.studies.pools import PoolResult, pools
 from celerysim.studies.pools_report import pools_report, share_report
+from celerysim.studies.runs import Progress
 from celerysim.studies.shares import ShareSweep, share_sweep, shares_of
 
 if TYPE_CHECKING:

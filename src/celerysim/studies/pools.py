@@ -6,7 +6,7 @@ Everything but ``worker.pool`` and ``worker.concurrency`` stays as it is;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -16,8 +16,7 @@ from celerysim.metrics import over_replications, summary
 from celerysim.scenario import Scenario, make_scenario
 from celerysim.scenario.schema import Worker
 from celerysim.studies.memory import Memory
-
-Progress = Callable[[int, int], None]
+from celerysim.studies.runs import Progress
 
 #: Every pool that can be named.
 KNOWN: tuple[str, ...] = get_args(Worker.model_fields["pool"].annotation)

@@ -17,7 +17,8 @@ from celerysim.errors import CelerysimError
 from celerysim.scenario import Scenario, make_scenario
 from celerysim.scenario.schema import Profile
 from celerysim.studies.memory import Memory
-from celerysim.studies.pools import POOLS, SIZES, PoolResult, Progress, pools
+from celerysim.studies.pools import POOLS, SIZES, PoolResult, pools
+from celerysim.studies.runs import Progress
 
 #: Two pools are level within this share of the better figure.
 LEVEL = 0.02

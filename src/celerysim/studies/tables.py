@@ -6,8 +6,7 @@ over replications with the medians over runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -15,9 +14,7 @@ from typing import Any
 from celerysim.metrics import over_replications, summary
 from celerysim.studies.cells import CELLS, Cell, drain_s, medians, published, scenario_of
 from celerysim.studies.purge import simulate_purged
-from celerysim.sweep.local import InlineExecutor, executor_for
-
-Progress = Callable[[int, int], None]
+from celerysim.studies.runs import Progress, run_all
 
 #: Replications of a cell: as many as were run.
 REPLICATIONS = 20
@@ -94,21 +91,11 @@ def tables(
     """
     for cell in cells:
         scenario_of(cell, overrides)  # a user's mistake is told before any work begins
-    jobs = [(cell, replication) for cell in cells for replication in range(replications)]
-    summaries: dict[tuple[Cell, int], dict[str, Any]] = {}
-    with executor_for(processes, len(jobs)) as executor:
-        futures = {}
-        for job in jobs:
-            futures[executor.submit(run_cell, *job, tuple(overrides))] = job
-            if isinstance(executor, InlineExecutor):
-                progress(len(futures), len(jobs))
-        for done, future in enumerate(as_completed(futures), 1):
-            summaries[futures[future]] = future.result()
-            if not isinstance(executor, InlineExecutor):
-                progress(done, len(jobs))
+    jobs = [(cell, r, tuple(overrides)) for cell in cells for r in range(replications)]
+    summaries = run_all(run_cell, jobs, processes, progress)
     return [
-        CellResult(cell, over_replications([summaries[cell, i] for i in range(replications)]))
-        for cell in cells
+        CellResult(cell, over_replications(summaries[i * replications : (i + 1) * replications]))
+        for i, cell in enumerate(cells)
     ]
 
 
