@@ -19,7 +19,6 @@ import numpy as np
 from celerysim.batch.agenda import Agenda, Stage
 from celerysim.batch.arrays import NEVER, Floats, Ints, Lanes, Ring
 
-
 #: Above the number of any row: a sum of rows, each with this mark, tells how many there are.
 MARK = 2**16
 
