@@ -38,7 +38,9 @@ class Stage:
     RECEIVED, MESSAGE_READ, WRITTEN = 19, 20, 21
     #: maintaining the pool: twice half of ``reap_s`` is over, a fork
     MAINTAIN, FLUSHED, FLUSHED_AGAIN, FORKED = range(22, 26)
-    ALL = range(26)
+    #: run queues: an alarm of a core, the time to even out what differs by one piece
+    RING_CORES, BALANCE = 26, 27
+    ALL = range(28)
 
 
 #: How many lanes should wait at a stage, relative to others, before it is worked off. With piles
@@ -50,7 +52,7 @@ PILES = {
     Stage.PUBLISH: 13.5, Stage.DELIVERED: 3.6, Stage.CHILD: 24.9, Stage.URGENT: 7.5,
     Stage.TIMERS: 8.1, Stage.POLLED: 17.1, Stage.SOURCE_DONE: 2.6, Stage.RECEIVED: 15.2,
     Stage.MESSAGE_READ: 12.6, Stage.WRITTEN: 7.9, Stage.MAINTAIN: 5.6, Stage.FLUSHED: 4.7,
-    Stage.FLUSHED_AGAIN: 3.5, Stage.FORKED: 7.5,
+    Stage.FLUSHED_AGAIN: 3.5, Stage.FORKED: 7.5, Stage.RING_CORES: 20.0, Stage.BALANCE: 10.0,
 }  # fmt: skip
 #: By stage; the finished lanes have no haste.
 HASTE = tuple(0.0 if s == Stage.DONE else 1.0 / PILES.get(s, 1.0) for s in Stage.ALL)

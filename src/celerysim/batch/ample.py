@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from celerysim.batch.arrays import NEVER, Floats, Ints, Lanes, Value, Whole, at
+from celerysim.batch.arrays import NEVER, Bools, Floats, Ints, Lanes, Value, Whole, at
 from celerysim.batch.clock import Clock
 from celerysim.batch.tasks import Tasks
 
@@ -46,6 +46,10 @@ class AmpleMachine:
         left = self._clock.flat_time.take(place) - self._clock.now.take(lanes)
         self.busy_core_s[lanes] -= left
         self._clock.flat_time[place] = NEVER
+
+    def has_room(self, lanes: Lanes, pieces: Whole) -> Bools:
+        """Whether so many more pieces would run like the others."""
+        return np.ones(lanes.size, dtype=np.bool_)
 
     def run(self, lanes: Lanes, task: Ints) -> Floats:
         """When the bodies of tasks that begin now end."""

@@ -4,8 +4,9 @@ Models SimPy's queue (``simpy/core.py: Environment.schedule``): by time, then
 urgent before normal, then in the order of scheduling. A worker has few events
 at a time, so each kind has one row: a child's time-out, what the supervisor waits
 for, the machine's and the poll's next alarm, the producer's next message, the
-next delivery, the end. Starts and interrupts of children are urgent: they come
-before anything else of the same instant, first in, first out.
+next delivery, the end; with run queues also the cores' next alarm and the balancing.
+Starts and interrupts of children are urgent: they come before anything else of the
+same instant, first in, first out.
 
 Invariant: ``order`` of two events of one lane compares as SimPy's event ids do.
 """
@@ -40,21 +41,27 @@ class Judge(Protocol):
 class Clock:
     """Now, and what comes next."""
 
-    def __init__(self, lanes: int, children: int, agenda: Agenda) -> None:
+    def __init__(
+        self, lanes: int, children: int, agenda: Agenda, *, run_queues: bool = False
+    ) -> None:
         self._agenda = agenda
         self.children = children
-        rows = children + 6
+        self.cores, self.balance = children, children + 1
+        others = children + 2 * run_queues
+        rows = others + 6
         self.machine, self.poll, self.producer, self.delivery, self.supervisor, self.stop = range(
-            children, rows
+            others, rows
         )
         self._rows = MARK + np.arange(rows, dtype=np.int32)[:, None]
-        self._stages = (
+        self._stages: tuple[tuple[int, int], ...] = (
             (self.producer, Stage.PUBLISH),
             (self.poll, Stage.POLL_ALARM),
             (self.delivery, Stage.DELIVERED),
             (self.machine, Stage.RING),
             (self.stop, Stage.ALL_DONE),
         )
+        if run_queues:
+            self._stages += ((self.cores, Stage.RING_CORES), (self.balance, Stage.BALANCE))
         self.times = np.full((rows, lanes), NEVER)
         self.orders = np.zeros((rows, lanes), dtype=np.int64)
         self.time = list(self.times)  #: of the next event, by row

@@ -102,6 +102,11 @@ class Express:
         first = fleet.tasks.flat_seconds.take(number * fleet.tasks.steps)
         return np.abs(first) > at(self.step_s, lanes)
 
+    def _computes(self, number: Ints) -> Bools:
+        """Whether a task's first step is CPU work."""
+        tasks = self._fleet.tasks
+        return ~np.signbit(tasks.flat_seconds.take(number * tasks.steps))
+
     def publish(self, lanes: Lanes) -> None:
         """A message is sent."""
         fleet = self._fleet
@@ -124,6 +129,7 @@ class Express:
             & (fleet.broker.published.take(lanes) == task)
             & (fleet.broker.unacked.take(lanes) < whole_at(fleet.broker.prefetch, lanes))
             & (busy | self._lasts(lanes, number))
+            & fleet.machine.has_room(lanes, 1 + (~busy & self._computes(number)))
             & (~busy | (target >= whole_at(consumer.max_concurrency, lanes)))
             & ~(old & (floor < target))
         )
@@ -205,9 +211,12 @@ class Express:
             & (children.state.take(place) == State.STEP)
             & (self._next_event(lanes, clock.supervisor) > until)
             & (finished != tasks.last.take(lanes))
+            & fleet.machine.has_room(lanes, 1)
         )
         if np.count_nonzero(queue):
             following = lanes * tasks.width + consumer.read.take(lanes) - queue
+            room = fleet.machine.has_room(lanes, 1 + self._computes(following))
+            fits &= (queue == 0) | room
             fits &= (queue == 0) | (
                 (pool.n_put_back.take(lanes) == 0) & self._lasts(lanes, following)
             )
@@ -270,8 +279,9 @@ class Express:
         fleet = self._fleet
         clock, machine, children, tasks = fleet.clock, fleet.machine, fleet.children, fleet.tasks
         assert not isinstance(machine, AmpleMachine)
-        machine.alarms.drop(lanes)
-        machine.advance(lanes)
+        lanes = machine.rung(lanes)
+        if not lanes.size:
+            return
         end, piece = machine.first(lanes)
         child = np.minimum(piece, machine.supervisor - 1)
         place = child * fleet.lanes + lanes

@@ -24,6 +24,7 @@ from celerysim.batch.machine import Machine
 from celerysim.batch.pool import Pool
 from celerysim.batch.reaper import Reaper
 from celerysim.batch.recorder import Recorder
+from celerysim.batch.run_queues import RunQueues, capacity, crowds
 from celerysim.batch.supervisor import Supervisor
 from celerysim.batch.tasks import Tasks
 from celerysim.batch.uniforms import ExitNumbers
@@ -69,6 +70,12 @@ SETTINGS = (
 )
 
 
+#: What machines with run queues read besides.
+RUN_QUEUES = (
+    Setting("machine", "capacity", capacity),
+    Setting("machine", "balance_s", lambda s: s.machine.balance_s),
+)
+
 #: Stages that the supervisor goes on to after computing.
 COMPUTES = (Stage.RECEIVED, Stage.MESSAGE_READ, Stage.WRITTEN, Stage.FORKED)
 
@@ -95,14 +102,18 @@ class Fleet:
         self.lanes = lanes
         self.tables = tables  #: whether whole histories are wanted
         self.agenda = agenda = Agenda()
-        self.clock = clock = Clock(lanes, children, agenda)
+        cores = max((s.machine.cores for s in scenarios if crowds(s)), default=0)
+        self.clock = clock = Clock(lanes, children, agenda, run_queues=cores > 0)
         self.tasks = Tasks(lanes, width, steps, durations=ample)
         self.recorder = Recorder(lanes, tables=tables)
         self.machine: Machine | AmpleMachine = (
             AmpleMachine(lanes, children, clock, self.tasks)
             if ample
+            else RunQueues(lanes, children, clock, agenda, cores)
+            if cores
             else Machine(lanes, children, clock, agenda)
         )
+        self._settings = SETTINGS + (RUN_QUEUES if cores else ())
         self.broker = Broker(lanes, clock, agenda, self.tasks)
         self.supervisor = Supervisor(lanes, children, clock, agenda)
         self.children = Children(
@@ -136,7 +147,7 @@ class Fleet:
         clock.horizons = any(s.run.horizon_s is not None for s in scenarios)
         if ample:
             clock.judge = self.supervisor.guard = self.consumer.guard = self.guard
-        for room, field, of in SETTINGS:
+        for room, field, of in self._settings:
             values = [of(scenario) for scenario in scenarios]
             alike = len(set(values)) == 1
             setattr(
@@ -174,6 +185,9 @@ class Fleet:
             self._handlers[Stage.RING_ON] = self.machine.ring_on
             if express:
                 self._handlers[Stage.RING] = self.express.ring
+        if isinstance(self.machine, RunQueues):
+            self._handlers[Stage.RING_CORES] = self.machine.ring_cores
+            self._handlers[Stage.BALANCE] = self.machine.balance
         if express:
             self._handlers[Stage.PUBLISH] = self.express.publish
             self._handlers[Stage.CHILD] = self.express.ended
@@ -182,7 +196,7 @@ class Fleet:
     def begin(self, lanes: Lanes, scenario: Scenario, load: Load, runs: Ints) -> None:
         """Runs of one scenario begin in these lanes."""
         clock = self.clock
-        for room, field, of in SETTINGS:
+        for room, field, of in self._settings:
             value = getattr(getattr(self, room), field)
             if isinstance(value, np.ndarray):
                 value[lanes] = of(scenario)

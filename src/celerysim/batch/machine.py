@@ -141,6 +141,10 @@ class Machine:
         self.runnable[lanes] -= 1
         self.settle(lanes)
 
+    def has_room(self, lanes: Lanes, pieces: Whole) -> Bools:
+        """Whether so many more pieces would be shared out like those that run."""
+        return np.ones(lanes.size, dtype=np.bool_)
+
     def works(self, lanes: Lanes, piece: Ints) -> Bools:
         """Whether there is unfinished work."""
         return self.flat_ends.take(piece * self._lanes + lanes) < NEVER
@@ -180,7 +184,10 @@ class Machine:
 
     def first(self, lanes: Lanes) -> tuple[Floats, Ints]:
         """(end, piece) of the piece that ends first, by end and then by begin."""
-        ends = self.ends.take(lanes, axis=1)
+        return self.earliest(lanes, self.ends.take(lanes, axis=1))
+
+    def earliest(self, lanes: Lanes, ends: Floats) -> tuple[Floats, Ints]:
+        """(end, piece) of the piece with the first of these ends, and then by begin."""
         end = np.minimum.reduce(ends, axis=0)
         first = ends == end
         piece = (first * self._pieces).max(axis=0)
@@ -193,9 +200,13 @@ class Machine:
 
     def ring(self, lanes: Lanes) -> None:
         """An alarm rings: complete what is done."""
+        self.ring_on(self.rung(lanes))
+
+    def rung(self, lanes: Lanes) -> Lanes:
+        """An alarm rings; returns where work may be done."""
         self.alarms.drop(lanes)
         self.advance(lanes)
-        self.ring_on(lanes)
+        return lanes
 
     def ring_on(self, lanes: Lanes) -> None:
         """Complete the next piece if it is done, else set the next alarm."""
@@ -210,11 +221,15 @@ class Machine:
             self.settle(rest)
             self._agenda.put(Stage.SELECT, rest)
             lanes, piece = lanes[done], piece[done]
-        self._clock.ringing[lanes] = True
         self.flat_ends[piece * self._lanes + lanes] = NEVER
         left = self.runnable.take(lanes) - 1
         self.runnable[lanes] = left
         self.virtual[lanes] *= left > 0
+        self.resume(lanes, piece)
+
+    def resume(self, lanes: Lanes, piece: Ints) -> None:
+        """A piece is done, and its process goes on within the alarm."""
+        self._clock.ringing[lanes] = True
         mine = piece == self.supervisor
         if np.count_nonzero(mine):
             self._clock.resume(lanes[mine])

@@ -13,6 +13,7 @@ from celerysim.batch.arrays import Ints
 from celerysim.batch.fleet import Fleet
 from celerysim.batch.guard import ample
 from celerysim.batch.result import BatchResult, Keeper
+from celerysim.batch.run_queues import crowds
 from celerysim.batch.summary import SUMMARY_DTYPE, summarise, write
 from celerysim.batch.support import require
 from celerysim.batch.workload import DEPENDS_ON, Load, load
@@ -96,14 +97,16 @@ def _run_alone(piece: Piece, result: BatchResult, tables: bool) -> None:
             result.kept[run] = history
 
 
-def _shape(piece: Piece) -> tuple[bool, int, int, int]:
-    """What runs go together: (on ample machines?, about how many children, tasks, steps)."""
+def _shape(piece: Piece) -> tuple[bool, bool, int, int, int]:
+    """What runs go together: (on ample machines?, with run queues?, then about how many
+    children, tasks, steps).
+    """
     scenario = piece.scenario
     steps = max(len(p.steps) for p in scenario.tasks.profiles.values())
     tasks = expected_tasks(scenario)
     sizes = (scenario.worker.max_concurrency, tasks, steps)
     children, tasks, steps = (math.ceil(math.log2(size)) for size in sizes)
-    return ample(scenario, expected_tasks(scenario)), children, tasks, steps
+    return ample(scenario, expected_tasks(scenario)), crowds(scenario), children, tasks, steps
 
 
 def expected_tasks(scenario: Scenario) -> int:

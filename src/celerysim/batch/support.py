@@ -48,8 +48,4 @@ def problems(scenario: Scenario) -> list[Problem]:
         if profile.first_in_child_cpu_s:
             path = f"tasks.profiles.{name}.first_in_child_cpu_s"
             refuse(path, profile.first_in_child_cpu_s, "has tasks that do not know their child")
-    machine, processes = scenario.machine, worker.max_concurrency + 1
-    if machine.scheduling == "run queues" and 1 < machine.cores < processes:
-        reason = f"has no run queues: {machine.cores} cores are fewer than {processes} processes"
-        refuse("machine.scheduling", machine.scheduling, reason)
     return found
