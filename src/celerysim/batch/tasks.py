@@ -81,7 +81,10 @@ class Tasks:
         self.last[lanes] = load.last
         for name, nothing, _ in self._tables:
             table = getattr(self, name)
-            if name in ("sent", "seconds", "profile"):
+            if name == "seconds":  # this scenario's tasks may have fewer steps
+                table[lanes] = nothing
+                table[lanes, :n, : load.seconds.shape[2]] = load.seconds
+            elif name in ("sent", "profile"):
                 table[lanes, :n] = getattr(load, name)
                 table[lanes, n:] = nothing
             elif name == "duration":
