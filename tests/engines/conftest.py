@@ -45,17 +45,8 @@ def assert_same_numbers(reference: Any, batch: Any) -> None:
             assert batch[key] == (None if value is None else pytest.approx(value, abs=1e-8)), key
 
 
-def shared(scenario: Scenario) -> Scenario:
-    """With processor sharing if processes outnumber cores: the batch engine has no run queues."""
-    machine, processes = scenario.machine, scenario.worker.max_concurrency + 1
-    if 1 < machine.cores < processes:
-        machine = machine.model_copy(update={"scheduling": "processor sharing"})
-    return scenario.model_copy(update={"machine": machine})
-
-
 def check(scenario: Scenario, *, replications: int = 1, tolerance_s: float = TOLERANCE_S) -> None:
     """The batch engine gives what the reference engine gives."""
-    scenario = shared(scenario)
     batch = simulate_many([scenario], replications, tables=True)
     for replication in range(replications):
         reference = simulate(scenario, replication=replication, levels=False)

@@ -22,7 +22,6 @@ RANDOM = (
     "tasks.profiles.short.steps=[{cpu_s={kind='lognormal', mean=0.05, sd=0.02}}, "
     "{io_s={kind='lognormal', mean=1.5, sd=0.3}}]",
 )
-TWO_CORES = ("machine.cores=2", "machine.scheduling='processor sharing'")
 
 
 def puzzle(tasks: int, *changes: str) -> Scenario:
@@ -41,7 +40,6 @@ def puzzle(tasks: int, *changes: str) -> Scenario:
         "worker.max_tasks_per_child=3",
         "worker.max_memory_per_child=90000",
         "worker.pool=gevent",
-        "tasks.profiles.short.first_in_child_cpu_s=0.1",
     ],
 )
 def test_what_it_does_not_support_is_refused_by_name(change: str) -> None:
@@ -50,15 +48,6 @@ def test_what_it_does_not_support_is_refused_by_name(change: str) -> None:
     assert [reason.partition(" = ")[0] for reason in unsupported(scenario)] == [field]
     with pytest.raises(ScenarioError, match=f"{field}.*Remedy"):
         simulate_many([scenario], 2)
-
-
-def test_run_queues_are_refused_where_processes_outnumber_cores() -> None:
-    four = ["machine.cores=4"]  # and four children and the supervisor
-    assert unsupported(load_scenario("puzzle", four))[0].startswith("machine.scheduling = run que")
-    assert not unsupported(load_scenario("puzzle", ["machine.cores=5"]))
-    assert not unsupported(load_scenario("puzzle", ["machine.cores=1"]))
-    sharing = ["machine.scheduling='processor sharing'"]
-    assert not unsupported(load_scenario("puzzle", four + sharing))
 
 
 def test_all_that_stands_in_the_way_is_named() -> None:
@@ -132,7 +121,7 @@ def test_any_runs_history_can_be_had_afterwards() -> None:
 
 @pytest.mark.parametrize("max_memory_mb", [0.001, 0.1, 1.0])
 def test_memory_in_progress_is_bounded_and_changes_nothing(max_memory_mb: float) -> None:
-    scenarios = [puzzle(60), puzzle(20, "worker.keepalive=2"), puzzle(60, *TWO_CORES)]
+    scenarios = [puzzle(60), puzzle(20, "worker.keepalive=2"), puzzle(60, "machine.cores=2")]
     whole = simulate_many(scenarios, 30, tables=True)
     pieces = simulate_many(scenarios, 30, tables=True, max_memory_mb=max_memory_mb)
     assert list(whole) == list(pieces)
