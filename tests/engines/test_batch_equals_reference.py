@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from itertools import accumulate
 from typing import Any
 from unittest.mock import patch
 
@@ -78,8 +79,12 @@ def producers(draw: st.DrawFn, endless: bool) -> dict[str, Any]:
 
 def finish(draw: st.DrawFn, raw: dict[str, Any], cores: st.SearchStrategy[int]) -> Scenario:
     """Draw what all scenarios have: a machine and a seed."""
-    speed = draw(st.sampled_from([1.0, 1.0, 2.0, 0.7]))
-    raw["machine"] = {"cores": draw(cores), "speed": speed}
+    raw["machine"] = {
+        "cores": draw(cores),
+        "speed": draw(st.sampled_from([1.0, 1.0, 2.0, 0.7])),
+        "scheduling": draw(st.sampled_from(["run queues", "run queues", "processor sharing"])),
+        "balance_s": draw(st.sampled_from([0.14, 0.14, 0.003, 0.01, 0.05, 0.1, 0.5, 5.0, 1e5])),
+    }
     raw["run"] = raw.get("run", {}) | {"seed": draw(st.integers(0, 2**20))}
     return make_scenario(raw)
 
@@ -108,7 +113,12 @@ def anything(draw: st.DrawFn, ample: bool) -> Scenario:
     if not ample:
         cost |= all_costs(st.just(0.0))
     names = draw(st.sampled_from([["a"], ["a", "b"]]))
-    tasks: dict[str, Any] = {"profiles": {name: {"steps": draw(steps)} for name in names}}
+    first = st.sampled_from([0.0, 0.0, 0.1, 0.05])
+    tasks: dict[str, Any] = {
+        "profiles": {
+            name: {"steps": draw(steps), "first_in_child_cpu_s": draw(first)} for name in names
+        }
+    }
     if len(names) == 2 and draw(st.booleans()):
         tasks["pattern"] = ["a", "b", "b"]
     missed = draw(st.sampled_from([0.0, 0.0, 0.5, 1.0]))
@@ -147,7 +157,35 @@ def churning(draw: st.DrawFn) -> Scenario:
             "child_accept_s": draw(st.sampled_from([0.0, 0.0003, 0.02, 0.0517])),
         },
     }
-    return finish(draw, raw, st.sampled_from([1, 2, 8]))
+    return finish(draw, raw, st.sampled_from([1, 2, 3, 8]))
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> Scenario:
+    """More children than cores, at work: equal pieces, CPU steps back to back, small costs."""
+    cores = draw(st.integers(1, 4))
+    high = draw(st.integers(cores, 8))
+    length = grid | st.sampled_from([0.1, 0.1, 0.5]) | continuous
+    cpu = st.builds(lambda seconds: {"cpu_s": seconds}, length)
+    mostly_cpu = st.lists(cpu | cpu | cpu | steps.map(lambda some: some[0]), min_size=1, max_size=4)
+    gaps = st.lists(st.sampled_from([0.0] * 4 + [0.003, 0.05, 0.1, 1.0]), min_size=1, max_size=60)
+    worker: dict[str, Any] = {"prefetch_multiplier": draw(st.integers(0, 4))}
+    if draw(st.booleans()):
+        worker["autoscale"] = [high, draw(st.integers(0, high))]
+        worker["keepalive"] = draw(st.sampled_from([0.05, 0.1, 0.3, 1.0, 1e5]))
+    else:
+        worker["concurrency"] = high
+    few = st.sampled_from([0.0, 0.0005, 0.002, 0.01])
+    raw = {
+        "producer": {
+            "kind": "times",
+            "times_s": [round(time, 6) for time in accumulate(draw(gaps))],
+        },
+        "tasks": {"profiles": {"a": {"steps": draw(mostly_cpu)}}},
+        "worker": worker,
+        "costs": draw(st.just({}) | all_costs(st.just(0.0)) | all_costs(few)),
+    }
+    return finish(draw, raw, st.just(cores))
 
 
 def compare(same: Callable[..., None], scenario: Scenario, way: str) -> None:
@@ -179,6 +217,12 @@ def test_anything(same: Callable[..., None], scenario: Scenario, way: str) -> No
 @examples
 @given(scenario=anything(ample=True), way=st.sampled_from(["chosen", "long"]))
 def test_ample_machines(same: Callable[..., None], scenario: Scenario, way: str) -> None:
+    compare(same, scenario, way)
+
+
+@examples
+@given(scenario=crowded(), way=WAYS)
+def test_crowded_machines(same: Callable[..., None], scenario: Scenario, way: str) -> None:
     compare(same, scenario, way)
 
 

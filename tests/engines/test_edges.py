@@ -68,6 +68,48 @@ def test_everything_at_once(exactly: Same, cores: int, late: bool) -> None:
     exactly(times, ("cpu_s", 0.25), ("io_s", 0.25), concurrency=4, cores=cores, task_acks_late=late)
 
 
+@pytest.mark.parametrize("cores", [2, 3, 4])
+@pytest.mark.parametrize("balance_s", [0.003, 0.14, 0.25, 100.0])
+def test_crowded_cores(make: Make, same: Same, cores: int, balance_s: float) -> None:
+    """Pieces that end at one instant, steps back to back, more children than cores."""
+    times = [1.0] * 9 + [1.1, 1.2] + [2.0] * 9
+    steps = [("cpu_s", 0.25), ("cpu_s", 0.25), ("io_s", 0.1), ("cpu_s", 0.0), ("cpu_s", 0.125)]
+    case = make(times, *steps, concurrency=6, cores=cores)
+    machine = case.machine.model_copy(update={"balance_s": balance_s})
+    same(case.model_copy(update={"machine": machine}), tolerance_s=0.0)
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+def test_children_leave_crowded_cores(make: Make, exactly: Same, cores: int) -> None:
+    costs = {"child_term_s": 0.3, "child_exit_s": 0.1, "receive_s": 0.01, "fork_s": 0.05}
+    rest: dict[str, Any] = {"autoscale": [6, 0], "keepalive": 0.5, "cores": cores, "costs": costs}
+    times = [1.0] * 6 + [2.5, 2.51, 4.0, 4.0, 4.0, 4.5]
+    assert (simulate(make(times, ("cpu_s", 0.4), **rest)).scale_events["change"] < 0).any()
+    exactly(times, ("cpu_s", 0.4), **rest)
+
+
+def test_children_are_killed_while_they_start_on_crowded_cores(make: Make, exactly: Same) -> None:
+    rest: dict[str, Any] = {
+        "autoscale": [5, 0], "costs": {"child_start_s": 2.0, "fork_s": 0.01}, "cores": 2,
+        "proc_alive_timeout": 1.5, "horizon_s": 8.0,
+    }  # fmt: skip
+    assert simulate(make([1.0] * 5, ("cpu_s", 1.0), **rest)).forks > 5  # some were killed
+    exactly([1.0] * 5, ("cpu_s", 1.0), **rest)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+def test_the_first_task_of_a_kind_pays_once_in_each_child(exactly: Same, cores: int) -> None:
+    profiles = {
+        "a": {"steps": [{"io_s": 0.1}], "first_in_child_cpu_s": 0.2},
+        "b": {"steps": [{"cpu_s": 0.1}, {"io_s": 0.2}], "first_in_child_cpu_s": 0.05},
+        "c": {"steps": [{"cpu_s": 0.3}]},
+    }
+    exactly(
+        [1.0] * 9 + [4.0] * 5, profiles=profiles, pattern=["a", "b", "b", "a", "c"], cores=cores,
+        autoscale=[3, 1], keepalive=1.0, costs={"child_exit_s": 0.1},
+    )  # fmt: skip
+
+
 def test_one_core_for_everything(exactly: Same) -> None:
     costs = dict.fromkeys(("receive_s", "dispatch_s", "accept_s", "result_s", "fork_s"), 0.01)
     exactly([0.5] * 6, ("cpu_s", 0.2), HALF, cores=1, autoscale=[3, 0], costs=costs)

@@ -20,6 +20,7 @@ from celerysim.batch.agenda import Agenda, Stage
 from celerysim.batch.ample import AmpleMachine
 from celerysim.batch.arrays import NEVER, Bools, Ints, Lanes, Value, at
 from celerysim.batch.clock import Clock
+from celerysim.batch.first_tasks import FirstTasks
 from celerysim.batch.machine import Machine
 from celerysim.batch.tasks import Tasks
 from celerysim.engine.pool.child import DEATH_SLEEP_S, ZOMBIE_LAG_S
@@ -71,6 +72,7 @@ class Children:
         machine: Machine | AmpleMachine,
         supervisor: Supervisor,
         tasks: Tasks,
+        first_tasks: FirstTasks,
     ) -> None:
         self._lanes = lanes
         self._children = children
@@ -79,6 +81,7 @@ class Children:
         self._machine = machine
         self._supervisor = supervisor
         self._tasks = tasks
+        self.first_tasks = first_tasks
         size = children * lanes
         self.state = np.zeros(size, dtype=np.uint8)
         self.messages = np.zeros(size, dtype=np.uint8)
@@ -124,6 +127,7 @@ class Children:
         self.forked[place] = self._clock.now.take(lanes)
         self.up[place] = self.terminated[place] = np.nan
         self.cut_s[place] = 0.0
+        self.first_tasks.forked(place)
         self._clock.urgent.push(lanes, child, Signal.BORN_UP if up else Signal.BORN)
 
     def give(self, lanes: Lanes, child: Ints) -> None:
@@ -264,6 +268,11 @@ class Children:
             self._clock.schedule_at(place, self._machine.run(lanes, job))
         else:
             self.step[place] = -1
+            if self.first_tasks.some:
+                cpu_s = self.first_tasks.meet(lanes, place, job)
+                pays = cpu_s > 0.0
+                self._machine.begin(lanes[pays], child[pays], cpu_s[pays])
+                lanes, child = lanes[~pays], child[~pays]
             self._next_step(lanes, child)
 
     def _next_step(self, lanes: Lanes, child: Ints) -> None:

@@ -133,6 +133,9 @@ class Express:
             & (~busy | (target >= whole_at(consumer.max_concurrency, lanes)))
             & ~(old & (floor < target))
         )
+        if fleet.first_tasks.some:
+            first = pool.free.take(lanes, axis=1).argmax(axis=0) * fleet.lanes + lanes
+            fits &= busy | ~fleet.first_tasks.costs(lanes, first, task)
         if np.count_nonzero(fits) < lanes.size:
             fleet.broker.publish(lanes[~fits])
             some = fits.nonzero()[0]
@@ -217,6 +220,9 @@ class Express:
             following = lanes * tasks.width + consumer.read.take(lanes) - queue
             room = fleet.machine.has_room(lanes, 1 + self._computes(following))
             fits &= (queue == 0) | room
+            if fleet.first_tasks.some:
+                task = consumer.read.take(lanes) - queue
+                fits &= (queue == 0) | ~fleet.first_tasks.costs(lanes, place, task)
             fits &= (queue == 0) | (
                 (pool.n_put_back.take(lanes) == 0) & self._lasts(lanes, following)
             )

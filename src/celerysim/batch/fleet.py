@@ -19,6 +19,7 @@ from celerysim.batch.broker import UNLIMITED, Broker
 from celerysim.batch.child import Children
 from celerysim.batch.clock import Clock
 from celerysim.batch.consumer import Consumer
+from celerysim.batch.first_tasks import FirstTasks
 from celerysim.batch.guard import Guard
 from celerysim.batch.machine import Machine
 from celerysim.batch.pool import Pool
@@ -116,9 +117,11 @@ class Fleet:
         self._settings = SETTINGS + (RUN_QUEUES if cores else ())
         self.broker = Broker(lanes, clock, agenda, self.tasks)
         self.supervisor = Supervisor(lanes, children, clock, agenda)
+        self.first_tasks = FirstTasks(lanes, children, scenarios, self.tasks)
         self.children = Children(
-            lanes, children, clock, agenda, self.machine, self.supervisor, self.tasks
-        )
+            lanes, children, clock, agenda, self.machine, self.supervisor, self.tasks,
+            self.first_tasks,
+        )  # fmt: skip
         self.pool = Pool(
             lanes, children, clock, agenda, self.machine, self.broker, self.supervisor,
             self.children,
@@ -210,6 +213,7 @@ class Fleet:
         self.cores[lanes] = scenario.machine.cores
         self.warm_up_s[lanes] = scenario.run.warm_up_s or -NEVER
         self.tasks.reset(lanes, load, scenario.machine.speed)
+        self.first_tasks.reset(lanes, scenario)
         self.recorder.reset(lanes, runs)
         for part in (
             self.machine, self.broker, self.supervisor, self.children, self.pool, self.consumer,

@@ -32,6 +32,7 @@ import numpy as np
 from celerysim.batch.agenda import Stage
 from celerysim.batch.arrays import NEVER, Bools, Floats, Ints, Lanes, at, whole_at
 from celerysim.batch.child import State
+from celerysim.batch.first_tasks import costly
 from celerysim.engine.machine import RESOLUTION_S
 from celerysim.scenario.schema import Scenario
 
@@ -59,6 +60,7 @@ def ample(scenario: Scenario, tasks: int) -> bool:
         and shortest >= LEAST_COST_S
         and RESOLUTION_S / scenario.machine.speed < MARGIN_S / 20
         and tasks <= MOST_TASKS
+        and not costly(scenario)
     )
 
 

@@ -44,10 +44,6 @@ def problems(scenario: Scenario) -> list[Problem]:
             refuse(f"worker.{name}", value, "has no children that leave by themselves")
     if worker.task_acks_late and worker.task_reject_on_worker_lost:
         refuse("worker.task_reject_on_worker_lost", True, "delivers each message once")
-    for name, profile in scenario.tasks.profiles.items():
-        if profile.first_in_child_cpu_s:
-            path = f"tasks.profiles.{name}.first_in_child_cpu_s"
-            refuse(path, profile.first_in_child_cpu_s, "has tasks that do not know their child")
     machine = scenario.machine
     if machine.late_wakeup_share and 1 < machine.cores <= worker.max_concurrency:
         reason = "draws no numbers in the order of events"

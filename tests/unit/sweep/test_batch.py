@@ -21,7 +21,6 @@ def uneven(scenario: Scenario) -> Scenario:
     data = scenario.model_dump(mode="json", exclude_none=True)
     del data["producer"]["max_tasks"]
     data["producer"]["duration_s"] = 100.0
-    data["machine"]["scheduling"] = "processor sharing"  # 4 cores, 5 processes
     return override(Scenario.model_validate(data), [])
 
 
