@@ -196,9 +196,8 @@ class Pool:
 
     def wants_to_write(self, lanes: Lanes) -> Bools:
         """Whether there is a job to write, and a child that is up and not busy."""
-        return np.logical_or.reduce(self.free.take(lanes, axis=1), axis=0) & self._some_outbound(
-            lanes
-        )
+        free: Bools = np.logical_or.reduce(self.free.take(lanes, axis=1), axis=0)
+        return free & self._some_outbound(lanes)
 
     def steady(self, lanes: Lanes) -> Bools:
         """Whether the children are those wanted, and each one is up and stays."""
