@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from engines import SCENARIOS
@@ -38,18 +38,18 @@ class Timed:
     def run(self, scenario: Scenario, replications: int, ample: bool) -> dict[str, float]:
         """Run a fleet; returns the seconds of what is not a stage."""
         lanes = np.arange(replications)
-        marks = [perf_counter()]
+        marks = [process_time()]
         content = load(scenario, lanes)
-        marks.append(perf_counter())
+        marks.append(process_time())
         fleet = Fleet(replications, [scenario], content.sent.shape[1] + 1, ample=ample)
         fleet.begin(lanes, scenario, content, lanes)
-        marks.append(perf_counter())
+        marks.append(process_time())
         for stage, handler in list(fleet._handlers.items()):
             fleet._handlers[stage] = self._timed(stage, handler)
         fleet.advance(replications)
-        marks.append(perf_counter())
+        marks.append(process_time())
         summarise(fleet, lanes, np.zeros(replications, dtype=SUMMARY_DTYPE))
-        marks.append(perf_counter())
+        marks.append(process_time())
         load_s, begin_s, advance_s, summary_s = np.diff(marks).tolist()
         rest_s = advance_s - sum(self.seconds.values())
         return {
@@ -61,9 +61,9 @@ class Timed:
 
     def _timed(self, stage, handler):
         def timed(lanes):
-            began = perf_counter()
+            began = process_time()
             handler(lanes)
-            self.seconds[stage] += perf_counter() - began
+            self.seconds[stage] += process_time() - began
             self.calls[stage] += 1
             self.lanes[stage] += lanes.size
 

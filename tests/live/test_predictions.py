@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from celerysim.compare import Comparison, compare
-from celerysim.conform import conform
+from celerysim.conform import Limits, conform
 from celerysim.record import record
 from celerysim.scenario import make_scenario
 
@@ -78,8 +78,8 @@ def test_a_pool_behind_a_queue(
                 "profiles": {
                     "request": {
                         "steps": [
-                            {"cpu_s": {"kind": "lognormal", "mean": 0.02, "sd": 0.01}},
-                            {"io_s": {"kind": "lognormal", "mean": 0.1, "sd": 0.05}},
+                            {"cpu_s": {"kind": "lognormal", "mean": 0.01, "sd": 0.005}},
+                            {"io_s": {"kind": "lognormal", "mean": 0.15, "sd": 0.05}},
                         ]
                     }
                 }
@@ -101,7 +101,9 @@ def assert_right(comparison: Comparison) -> None:
     """The log is one that Celery's rules allow; throughput within 5 %."""
     worker = comparison.recording.scenario.worker
     if worker.autoscale is not None:
-        verdict = conform(comparison.observed, keepalive=worker.keepalive)
+        # Three workers and the tests share two cores: the supervisor writes and reads later.
+        limits = Limits(tie_s=0.02, line_s=0.05)
+        verdict = conform(comparison.observed, keepalive=worker.keepalive, limits=limits)
         assert verdict.accepted, verdict
     error = comparison.prediction("replayed", "throughput_per_s").error
     assert error == pytest.approx(0, abs=0.05)

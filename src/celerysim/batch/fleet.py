@@ -239,6 +239,12 @@ class Fleet:
         self._stop(lanes[~self.guard.doubtful.take(lanes)])
         return lanes
 
+    def close(self) -> None:
+        """Let go of all arrays: rooms know each other, and would stay until a garbage collection."""
+        for room in vars(self).values():
+            if hasattr(room, "__dict__"):
+                vars(room).clear()
+
     def _stop(self, lanes: Lanes) -> None:
         """The runs are over: what is being computed is not finished."""
         if isinstance(self.machine, Machine):

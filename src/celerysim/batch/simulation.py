@@ -19,7 +19,7 @@ from celerysim.batch.support import require
 from celerysim.batch.workload import DEPENDS_ON, Load, load
 from celerysim.engine.simulation import simulate
 from celerysim.metrics import summary
-from celerysim.scenario.schema import Batches, Scenario, Times
+from celerysim.scenario.schema import Batches, Rate, Scenario, Times
 
 #: Most runs in progress at once: more do not make a step cheaper.
 MOST_LANES = 16384
@@ -125,6 +125,15 @@ def expected_tasks(scenario: Scenario) -> int:
     return max(1, int(min(most, 1 + rate * span_s)))
 
 
+def room_for(scenario: Scenario) -> int:
+    """Places for tasks that a run rarely exceeds: more than expected where they are random."""
+    tasks, producer = expected_tasks(scenario), scenario.producer
+    if tasks == producer.max_tasks or isinstance(producer, (Rate, Times)):
+        return tasks
+    together = producer.batch_size if isinstance(producer, Batches) else 1
+    return tasks + math.ceil(4.0 * math.sqrt(tasks * together))
+
+
 def lanes_for(pieces: Sequence[Piece], max_memory_mb: float) -> int:
     """How many runs may be in progress at once."""
     scenarios = [piece.scenario for piece in pieces]
@@ -132,7 +141,7 @@ def lanes_for(pieces: Sequence[Piece], max_memory_mb: float) -> int:
     bytes_each = (
         LANE_BYTES
         + CHILD_BYTES * max(s.worker.max_concurrency for s in scenarios)
-        + (TASK_BYTES + STEP_BYTES * steps) * max(map(expected_tasks, scenarios))
+        + (TASK_BYTES + STEP_BYTES * steps) * max(map(room_for, scenarios))
     )
     runs = sum(len(piece.runs) for piece in pieces)
     return max(1, min(runs, MOST_LANES, int(max_memory_mb * 1e6 / bytes_each)))
@@ -166,7 +175,7 @@ def _run(
     """
     lanes = lanes_for(pieces, max_memory_mb)
     scenarios = [piece.scenario for piece in pieces]
-    width = max(map(expected_tasks, scenarios)) + 1
+    width = max(map(room_for, scenarios)) + 1
     fleet = Fleet(lanes, scenarios, width, tables=tables, ample=quick)
     keeper = Keeper()
     doubtful: list[Ints] = []
@@ -197,6 +206,7 @@ def _run(
             (result.scenarios[row["scenario"]], int(row["replication"])) for row in result.table
         ]
         result.kept.update(keeper.results(fleet, len(result), jobs))
+    fleet.close()
     again = np.concatenate(doubtful)
     return [
         Piece(scenario, runs[some], replications[some])

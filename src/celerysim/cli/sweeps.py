@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -134,9 +136,22 @@ def optimise(
 
 @contextmanager
 def _interruptible(hint: str) -> Iterator[None]:
-    """Ctrl-C is one line on stderr and the exit code a shell gives it."""
+    """Ctrl-C or SIGTERM is one line on stderr and the exit code a shell gives it.
+
+    SIGTERM's own way would leave the pool's semaphores to Python's resource tracker, which warns.
+    """
+    code = 128 + signal.SIGINT
+
+    def terminate(number: int, _: FrameType | None) -> None:
+        nonlocal code
+        code = 128 + number
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     except KeyboardInterrupt:
         typer.echo(f"celerysim: interrupted; {hint}", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(code) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -93,6 +93,26 @@ def test_ctrl_c_ends_at_once_and_can_be_resumed(
     subprocess.run([sys.executable, script, folder, out, "resume"], check=True)
 
 
+def test_a_terminated_command_leaves_no_semaphores(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder, out = write(EXPERIMENT), tmp_path / "out"
+    command = [sys.executable, "-m", "celerysim.cli", "sweep", str(folder), "--processes", "2"]
+    command += ["--engine", "reference", "--replications", "500", "--out", str(out)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    journal = out / "journal.jsonl"
+    while not journal.exists() or journal.stat().st_size < 2000:
+        assert process.poll() is None, "it was done before it could be terminated"
+        time.sleep(0.01)
+    process.terminate()
+    errors = process.communicate(timeout=20)[1]
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "interrupted; go on with --resume" in errors
+    assert "leaked" not in errors
+
+
 def test_processes_end_with_their_parent() -> None:
     code = (
         "import os, time\n"
