@@ -240,7 +240,7 @@ class Fleet:
         return lanes
 
     def close(self) -> None:
-        """Let go of all arrays: rooms know each other, and would stay until a garbage collection."""
+        """Let go of all arrays: rooms know each other, and would stay until garbage collection."""
         for room in vars(self).values():
             if hasattr(room, "__dict__"):
                 vars(room).clear()
