@@ -78,8 +78,8 @@ def test_a_pool_behind_a_queue(
                 "profiles": {
                     "request": {
                         "steps": [
-                            {"cpu_s": {"kind": "lognormal", "mean": 0.01, "sd": 0.005}},
-                            {"io_s": {"kind": "lognormal", "mean": 0.15, "sd": 0.05}},
+                            {"cpu_s": {"kind": "lognormal", "mean": 0.02, "sd": 0.01}},
+                            {"io_s": {"kind": "lognormal", "mean": 0.1, "sd": 0.05}},
                         ]
                     }
                 }
