@@ -79,6 +79,20 @@ def test_crowded_cores(make: Make, same: Same, cores: int, balance_s: float) -> 
     same(case.model_copy(update={"machine": machine}), tolerance_s=0.0)
 
 
+@pytest.mark.parametrize(
+    ("third", "cpu_s"), [(1.109, 0.356), (1.277, 0.361), (1.135, 0.338), (1.2, 0.3)]
+)
+def test_an_alarm_set_before_the_crowd_rings_for_nothing(
+    make: Make, same: Same, third: float, cpu_s: float
+) -> None:
+    """The second piece's core has an alarm of its own, mostly later by a rounding."""
+    steps = {"a": 0.9, "b": cpu_s, "c": 0.7}
+    profiles = {name: {"steps": [{"cpu_s": seconds}]} for name, seconds in steps.items()}
+    case = make([1.0, 1.1, third], profiles=profiles, pattern=list(steps), concurrency=3, cores=2)
+    machine = case.machine.model_copy(update={"speed": 0.7, "balance_s": 100.0})
+    same(case.model_copy(update={"machine": machine}), tolerance_s=0.0)
+
+
 @pytest.mark.parametrize("cores", [2, 3])
 def test_children_leave_crowded_cores(make: Make, exactly: Same, cores: int) -> None:
     costs = {"child_term_s": 0.3, "child_exit_s": 0.1, "receive_s": 0.01, "fork_s": 0.05}

@@ -44,12 +44,57 @@ def capacity(scenario: Scenario) -> int:
     return scenario.machine.cores if crowds(scenario) else PLENTY
 
 
+class ManyAlarms(Alarms):
+    """Alarms in no order but for the earliest.
+
+    Crowds come and go and leave many outdated alarms; sinking each new one to its place
+    took half of the time.
+    """
+
+    def reset(self, lanes: Lanes) -> None:
+        """No alarm is set."""
+        super().reset(lanes)
+        self._time[:, lanes] = NEVER
+
+    def _insert(self, lanes: Lanes, time: Floats) -> None:
+        """Beside the earliest."""
+        place = self._depth.take(lanes)
+        self._depth[lanes] = place + 1
+        self._time[place, lanes] = time
+        self._order[place, lanes] = self._clock.tick()
+
+    def drop(self, lanes: Lanes) -> None:
+        """The earliest alarm has rung."""
+        row, order = self._clock.time[self._row], self._clock.order[self._row]
+        row[lanes] = NEVER
+        depth = self._depth.take(lanes)
+        some = np.flatnonzero(depth)
+        if not some.size:
+            return
+        lanes, last = lanes[some], depth[some] - 1
+        times = self._time[: int(last.max()) + 1].take(lanes, axis=1)
+        first = np.minimum.reduce(times, axis=0)
+        same = times == first
+        place = (same * np.arange(len(same))[:, None]).max(axis=0)
+        ties = np.flatnonzero(np.add.reduce(same, axis=0, dtype=np.int64) > 1)
+        if ties.size:
+            orders = self._order[: len(same)].take(lanes[ties], axis=1)
+            orders[~same[:, ties]] = LAST
+            place[ties] = orders.argmin(axis=0)
+        row[lanes], order[lanes] = first, self._order[place, lanes]
+        self._time[place, lanes] = self._time[last, lanes]
+        self._order[place, lanes] = self._order[last, lanes]
+        self._time[last, lanes] = NEVER
+        self._depth[lanes] = last
+
+
 class RunQueues(Machine):
     """Machines that have a run queue for each core; ``cores`` is the most that one has."""
 
     def __init__(self, lanes: int, children: int, clock: Clock, agenda: Agenda, cores: int) -> None:
         super().__init__(lanes, children, clock, agenda)
-        self._core_alarms = Alarms(lanes, clock, clock.cores)
+        self.alarms = ManyAlarms(lanes, clock, clock.machine)
+        self._core_alarms = ManyAlarms(lanes, clock, clock.cores)
         self.capacity: Whole = PLENTY
         self.balance_s: Value = NEVER
         self.room = np.zeros(lanes, dtype=np.int64)
