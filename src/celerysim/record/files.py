@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ PUBLISHER_LOG = "publisher.log"
 PUBLISHES = "publish.csv"
 SAMPLES = "samples.csv"
 EVENTS = "events.jsonl"
+_INSTALLED = re.compile(rb"/[^\s\"']*/(?:site|dist)-packages/")
 _PACKABLE = (WORKER_LOG, PUBLISHES, SAMPLES, EVENTS)
 
 
@@ -65,10 +67,15 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def compress(folder: Path) -> None:
-    """Pack the big files of a recording with gzip; packing the same file gives the same bytes."""
+    """Pack the big files of a recording with gzip; packing the same file gives the same bytes.
+
+    What is packed is kept or passed on, so paths to installed packages (in tracebacks)
+    lose the part that is this machine's.
+    """
     for name in _PACKABLE:
         path = folder / name
         if path.is_file():
-            packed = gzip.compress(path.read_bytes(), compresslevel=9, mtime=0)
+            data = _INSTALLED.sub(b"site-packages/", path.read_bytes())
+            packed = gzip.compress(data, compresslevel=9, mtime=0)
             (folder / f"{name}.gz").write_bytes(packed)
             path.unlink()

@@ -121,6 +121,18 @@ def test_packed_files_read_the_same_and_pack_to_the_same_bytes(tmp_path: Path) -
     assert recording.trace().tasks.tobytes() == plain.trace().tasks.tobytes()
 
 
+def test_packing_cuts_this_machine_s_part_of_paths(tmp_path: Path) -> None:
+    folder = write(tmp_path / "r")
+    log = folder / files.WORKER_LOG
+    line = '  File "/home/me/venv/lib/python3.11/site-packages/billiard/pool.py", line 1265, in f\n'
+    log.write_text(log.read_text() + line)
+    files.compress(folder)
+    assert 'File "site-packages/billiard/pool.py", line 1265' in files.read_text(
+        folder, files.WORKER_LOG
+    )
+    assert "/home/me" not in files.read_text(folder, files.WORKER_LOG)
+
+
 def test_an_interrupted_record_without_ready_or_files(tmp_path: Path) -> None:
     folder = write(tmp_path / "r", status="interrupted", reason="Ctrl-C", ready_epoch=None)
     (folder / files.PUBLISHES).unlink()
