@@ -33,7 +33,7 @@ WIDE = [
     "{io_s={kind='lognormal', mean=1.5, sd=0.3}}]",
     "producer.publish_s={kind='uniform', low=0.03, high=0.07}",
 ]
-#: The batch engine has no run queues, which matter where processes outnumber cores.
+#: Cores as the other simulators have them; run queues take longer where they are crowded.
 SHARING = "machine.scheduling='processor sharing'"
 QUEUE_TASKS = 40_000
 

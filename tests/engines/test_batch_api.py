@@ -56,6 +56,15 @@ def test_all_that_stands_in_the_way_is_named() -> None:
         simulate_many([puzzle(5), load_scenario("puzzle", changes)])
 
 
+def test_late_wakeups_matter_with_crowded_cores_only() -> None:
+    late = "machine.late_wakeup_share=0.1"
+    four = "machine.cores=4"  # and four children and the supervisor
+    assert unsupported(puzzle(5, late, four))[0].startswith("machine.late_wakeup_share = 0.1")
+    for cores in (1, 5):
+        assert not unsupported(puzzle(5, late, f"machine.cores={cores}"))
+    assert not unsupported(puzzle(5, late, four, "machine.scheduling='processor sharing'"))
+
+
 def test_requeueing_lost_tasks_matters_with_late_acks_only() -> None:
     reject = "worker.task_reject_on_worker_lost=true"
     assert not unsupported(puzzle(5, reject))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from celerysim.batch.run_queues import crowds
 from celerysim.errors import Problem, ScenarioError
 from celerysim.scenario.schema import Scenario
 
@@ -44,8 +45,7 @@ def problems(scenario: Scenario) -> list[Problem]:
             refuse(f"worker.{name}", value, "has no children that leave by themselves")
     if worker.task_acks_late and worker.task_reject_on_worker_lost:
         refuse("worker.task_reject_on_worker_lost", True, "delivers each message once")
-    machine = scenario.machine
-    if machine.late_wakeup_share and 1 < machine.cores <= worker.max_concurrency:
-        reason = "draws no numbers in the order of events"
-        refuse("machine.late_wakeup_share", machine.late_wakeup_share, reason)
+    late_share = scenario.machine.late_wakeup_share
+    if late_share and crowds(scenario):
+        refuse("machine.late_wakeup_share", late_share, "draws no numbers in the order of events")
     return found
