@@ -13,11 +13,9 @@ from celerysim.compare.figures import FIGURES, figures
 from celerysim.compare.prediction import Prediction
 from celerysim.compare.stages import STAGES, Stage, runs
 from celerysim.engine.simulation import simulate
-from celerysim.errors import CelerysimError
 from celerysim.history import History
-from celerysim.record import Recording, load_recording
+from celerysim.record import RecordError, Recording, load_recording
 from celerysim.result import Result
-from celerysim.scenario import Scenario, override
 
 Progress = Callable[[int, int], None]
 
@@ -75,7 +73,7 @@ def compare(
     if not isinstance(recording, Recording):
         recording = load_recording(recording)
     if np.isnan(recording.epoch):
-        raise CelerysimError(
+        raise RecordError(
             f"{recording.folder}: the worker never was ready ({recording.reason}), so there is "
             "nothing to compare. Remedy: record it again."
         )
@@ -86,8 +84,8 @@ def compare(
     examples: dict[Stage, Result] = {}
     for place, stage in enumerate(stages):
         summaries: list[dict[str, Any]] = []
-        for scenario, number in runs(stage, recording, trace, replications):
-            result = simulate(_with(scenario, overrides), replication=number, levels=not summaries)
+        for scenario, number in runs(stage, recording, trace, replications, overrides):
+            result = simulate(scenario, replication=number, levels=not summaries)
             examples.setdefault(stage, result)
             summaries.append(figures(result))
             progress(place * replications + len(summaries), total)
@@ -100,7 +98,3 @@ def compare(
             for figure in FIGURES
         )
     return Comparison(recording, trace, predictions, examples)
-
-
-def _with(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
-    return override(scenario, overrides) if overrides else scenario

@@ -22,7 +22,7 @@ In both each run draws the worker's costs from their measured spread
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ from celerysim.compare.uncertainty import LATE_WAKEUPS, with_drawn_costs
 from celerysim.history import Floats, Outcome
 from celerysim.record import Recording
 from celerysim.record.plan import messages
-from celerysim.scenario import Scenario, make_scenario
+from celerysim.scenario import Scenario, make_scenario, override
 from celerysim.trace import Trace
 
 Stage = Literal["replayed", "predicted"]
@@ -47,13 +47,22 @@ _PREFORK = "prefork"
 
 
 def runs(
-    stage: Stage, recording: Recording, trace: Trace, replications: int
+    stage: Stage,
+    recording: Recording,
+    trace: Trace,
+    replications: int,
+    overrides: Sequence[str] = (),
 ) -> Iterator[tuple[Scenario, int]]:
-    """The runs to simulate: a scenario and the number of its replication."""
+    """The runs to simulate: a scenario and the number of its replication.
+
+    ``overrides`` come before the costs are drawn: a cost given there has its spread too.
+    """
     replay = Replay(recording, trace) if stage == "replayed" else None
     # Replication 0 has the random numbers that the recorded publisher used.
     for number in range(1, replications + 1):
         scenario = recording.scenario if replay is None else replay.scenario(number)
+        if overrides:
+            scenario = override(scenario, overrides)
         yield with_drawn_costs(scenario, number), number
 
 
@@ -70,9 +79,12 @@ class Replay:
         self._names = [m.name for m in plan]
         self._late_s = recording.scenario.machine.late_wakeup_s
         self._late = np.zeros((2, len(plan)), dtype=np.bool_)
-        if recording.scenario.worker.pool != _PREFORK:
+        self._is_logged = recording.scenario.worker.pool == _PREFORK
+        if not self._is_logged:
             self._kinds = {m.name: tuple(kind for kind, _ in m.steps) for m in plan}
-            self._work = [[seconds for _, seconds in m.steps] for m in plan]
+            # Messages carry seconds of this machine's CPU, a scenario those of one of speed 1.
+            speed = recording.scenario.machine.speed
+            self._work = [[s * speed if kind == "cpu" else s for kind, s in m.steps] for m in plan]
             return
         self._kinds = dict.fromkeys(self._names, ("io",))
         started, runtimes = _logged(recording, trace)
@@ -113,8 +125,10 @@ class Replay:
 
     def _profiles(self) -> dict[str, Any]:
         given = self._data["tasks"]["profiles"]
+        # A logged runtime has the first task's extra work in it.
+        paid = {"first_in_child_cpu_s": 0.0} if self._is_logged else {}
         return {
-            name: given[name] | {"steps": [{f"{kind}_s": 1} for kind in kinds]}
+            name: given[name] | {"steps": [{f"{kind}_s": 1} for kind in kinds]} | paid
             for name, kinds in self._kinds.items()
         }
 

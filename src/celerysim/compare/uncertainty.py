@@ -4,7 +4,7 @@ A prediction that takes every cost for exact claims more than it knows: whether 
 shrinks in this batch or the next can hang on one fork's milliseconds. So each
 replication draws each of these costs once, between the 10th and the 90th percentile of
 the measurements (``validation/costs``). They are factors of the scenario's own costs. How
-many wake-ups are late on full cores is drawn too, unless the scenario says it.
+many wake-ups are late on full cores is drawn too, unless the scenario has some of its own.
 """
 
 from __future__ import annotations

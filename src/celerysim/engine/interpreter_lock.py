@@ -18,7 +18,7 @@ messages, the lock is lost with a probability of :data:`LOST_SHARE`.
 
 Leaves out: code that holds the lock for longer than the interval, such as an extension
 that does not give it up.
-Invariant: the lock is held whenever somebody wants it.
+Invariant: the lock is held whenever somebody wants it, but for the moment a waiter wakes up.
 """
 
 from __future__ import annotations

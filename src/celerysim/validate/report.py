@@ -40,6 +40,7 @@ are calibrated on the two marked ones only."""
 def report(validation: Validation) -> str:
     """The whole report."""
     lines = [_INTRODUCTION, "", *_overview(validation)]
+    lines += ["", f"![errors of all recorded runs]({PICTURES}/overview.png)"]
     lines += ["", "## Recorded runs", "", *_recordings(validation)]
     lines += ["", "## What misses, and why", "", *_misses(validation)]
     if validation.cells:
@@ -70,7 +71,7 @@ def write(validation: Validation, folder: Path) -> list[Path]:
 
 def overview(validation: Validation) -> str:
     """The report's first table and what misses, for a terminal."""
-    return "\n".join([*_overview(validation)[:-2], "", "misses:", *_misses(validation)])
+    return "\n".join([*_overview(validation), "", "misses:", *_misses(validation)])
 
 
 def differences(validation: Validation, folder: Path) -> list[str]:
@@ -108,7 +109,7 @@ def _overview(validation: Validation) -> list[str]:
         outside = {c.subject for c in validation.claims if c.holds is False and not c.replayed}
         inside = len(validation.cells) - len(outside)
         lines += ["", f"{inside} of {len(validation.cells)} published cells hold in every figure."]
-    return [*lines, "", f"![errors of all recorded runs]({PICTURES}/overview.png)"]
+    return lines
 
 
 def _recordings(validation: Validation) -> list[str]:

@@ -72,19 +72,13 @@ def validate(
     groups = load_catalogue(traces)
     runs = [(group.name, run) for group in groups for run in group.runs(traces)]
     total = len(runs) + 1
-    found: dict[str, list[Comparison | None]] = {
-        group.name: [None] * len(group.runs(traces)) for group in groups
-    }
     with executor_for(processes, len(runs)) as executor:
-        futures = {}
-        for name, run in runs:
-            place = [path for other, path in runs if other == name].index(run)
-            futures[executor.submit(compare, run, replications=replications)] = (name, place)
-        for done, future in enumerate(as_completed(futures), 1):
-            name, place = futures[future]
-            found[name][place] = future.result()
+        futures = [executor.submit(compare, run, replications=replications) for _, run in runs]
+        for done, _ in enumerate(as_completed(futures), 1):
             progress(done, total)
+    comparisons: dict[str, list[Comparison]] = {group.name: [] for group in groups}
+    for (name, _), future in zip(runs, futures, strict=True):
+        comparisons[name].append(future.result())
     cells = tables(cell_replications, processes=processes) if cell_replications else []
     progress(total, total)
-    comparisons = {name: [c for c in row if c is not None] for name, row in found.items()}
     return Validation(groups, comparisons, cells, replications)

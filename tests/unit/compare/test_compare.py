@@ -14,9 +14,10 @@ import pytest
 from celerysim.compare import FIGURES, Prediction, compare
 from celerysim.compare.picture import compare_picture
 from celerysim.compare.report import compare_report
+from celerysim.compare.stages import runs
 from celerysim.compare.uncertainty import with_drawn_costs
 from celerysim.errors import CelerysimError
-from celerysim.record import files
+from celerysim.record import files, load_recording
 from celerysim.scenario import Scenario, make_scenario, override
 
 Recorded = Callable[..., Path]
@@ -104,6 +105,31 @@ def test_pools_of_one_process_are_replayed_by_their_steps(
     found = compare(recorded(tmp_path / "r", made), replications=3, stages=["replayed"])
     for path in ("throughput_per_s", "sojourn_s.mean", "runtime_s.p95"):
         assert abs(found.prediction("replayed", path).error or 1) < tolerance
+
+
+def test_cpu_seconds_are_those_of_the_recording_s_machine(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """Half the speed: a step of 0.1 s takes 0.2 s, in the recording and in its replay."""
+    made = scenario("producer.max_tasks=40", "machine.speed=0.5", autoscale=None, pool="solo")
+    found = compare(recorded(tmp_path / "r", made), replications=3, stages=["replayed"])
+    assert abs(found.prediction("replayed", "runtime_s.mean").error or 1) < 0.002
+
+
+def test_a_first_task_s_extra_work_is_in_its_logged_runtime(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    made = scenario("machine.cores=16", "tasks.profiles.short.first_in_child_cpu_s=0.5")
+    found = compare(recorded(tmp_path / "r", made), replications=3, stages=["replayed"])
+    assert abs(found.prediction("replayed", "runtime_s.mean").error or 1) < 0.001
+
+
+def test_an_overridden_cost_has_its_spread_too(recorded: Recorded, tmp_path: Path) -> None:
+    recording = load_recording(recorded(tmp_path / "r", scenario("producer.max_tasks=4")))
+    made = runs("predicted", recording, recording.trace(), 50, ["costs.fork_s=0.3"])
+    forks = [drawn.costs.fork_s for drawn, _ in made]
+    assert 0.227 <= min(forks) < 0.25
+    assert 0.37 < max(forks) <= 0.396
 
 
 def test_a_prediction_s_numbers() -> None:
