@@ -34,6 +34,9 @@ Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the random number
 Replications = Annotated[
     int, typer.Option(min=1, metavar="N", help="Runs with different random numbers.")
 ]
+Processes = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,6 +9,7 @@ import typer
 from celerysim.cli.common import (
     Json,
     Plot,
+    Processes,
     Replications,
     Seed,
     Set,
@@ -19,9 +20,6 @@ from celerysim.cli.common import (
     user_errors,
 )
 
-Processes = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
-]
 OptionalScenario = Annotated[
     str | None,
     typer.Argument(help="A TOML file, or a name `models` lists [default: the published cells]."),

@@ -10,6 +10,7 @@ import typer
 from celerysim.cli.common import (
     Json,
     Plot,
+    Processes,
     Set,
     app,
     progress_bar,
@@ -59,9 +60,7 @@ def validate(
     replications: Annotated[
         int, typer.Option(min=1, metavar="N", help="Simulated runs of each recording and stage.")
     ] = 100,
-    processes: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Processes of this machine; 0: one a core.")
-    ] = 0,
+    processes: Processes = 0,
     as_json: Json = False,
 ) -> None:
     """Hold the model against every kept recording and published table; write REPORT.md.
