@@ -8,6 +8,8 @@ from celerysim.compare.comparison import Comparison
 from celerysim.compare.prediction import Prediction
 from celerysim.report import columns
 
+#: Cores used by others while a recording was made that are worth a word (an idle broker: 0.02).
+NOTICED_CORES = 0.1
 HEADINGS = {
     "replayed": "replayed: the observed arrivals and runtimes (what is wrong is the model)",
     "predicted": "predicted: the scenario's own load (its error is added)",
@@ -20,6 +22,11 @@ def compare_report(comparison: Comparison) -> str:
     lines = [f"{recording.folder}: {recording.scenario.worker.pool}, {recording.status}"]
     if not recording.complete:
         lines.append(f"  {recording.reason}: compared with whole runs, so expect differences")
+    if recording.other_cores > NOTICED_CORES:
+        lines.append(
+            f"  something else used {recording.other_cores:.2f} cores meanwhile: it is another "
+            "load than the scenario's, so expect differences"
+        )
     for stage, predictions in comparison.stages.items():
         count = max((len(p.values) for p in predictions), default=0)
         lines += ["", f"{HEADINGS[stage]}; {count} runs", *columns(_rows(predictions))]

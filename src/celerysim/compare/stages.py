@@ -16,8 +16,8 @@ messages and results are late as wake-ups are (:mod:`celerysim.compare.uncertain
 the recording used. The error of the scenario's load is added: when a publisher is
 late, or a core slower than stated, it shows here.
 
-In both each run draws the worker's costs from their measured spread
-(:mod:`celerysim.compare.uncertainty`).
+In both the costs that the recorded worker measured itself are taken from the recording, and
+each run draws the others from their measured spread (:mod:`celerysim.compare.uncertainty`).
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ def runs(
 
     ``overrides`` come before the costs are drawn: a cost given there has its spread too.
     """
+    measured = [f"costs.{name}={seconds!r}" for name, seconds in recording.costs.items()]
     replay = Replay(recording, trace) if stage == "replayed" else None
     # Replication 0 has the random numbers that the recorded publisher used.
     for number in range(1, replications + 1):
         scenario = recording.scenario if replay is None else replay.scenario(number)
-        if overrides:
-            scenario = override(scenario, overrides)
+        if measured or overrides:
+            scenario = override(scenario, [*measured, *overrides])
         yield with_drawn_costs(scenario, number), number
 
 

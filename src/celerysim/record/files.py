@@ -19,6 +19,7 @@ PUBLISHER_LOG = "publisher.log"
 PUBLISHES = "publish.csv"
 SAMPLES = "samples.csv"
 EVENTS = "events.jsonl"
+COSTS = "costs.json"
 _INSTALLED = re.compile(rb"/[^\s\"']*/(?:site|dist)-packages/")
 _PACKABLE = (WORKER_LOG, PUBLISHES, SAMPLES, EVENTS)
 

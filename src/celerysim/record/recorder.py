@@ -19,6 +19,7 @@ from celerysim.record import files, machine
 from celerysim.record.brokers import Broker, find_broker
 from celerysim.record.burn import calibrate
 from celerysim.record.command import command, make_job, refuse_unreal
+from celerysim.record.disturbance import Meter
 from celerysim.record.extras import require, versions
 from celerysim.record.job import VARIABLE, Job
 from celerysim.record.processes import environment
@@ -108,6 +109,7 @@ def _run(
     )
     status, reason = "interrupted", _KILLED
     janitor = _hire_janitor(job)
+    meter = Meter()
     try:
         files.write_json(folder / files.RECORD, details)
         session.run()
@@ -135,6 +137,7 @@ def _run(
             "ready_epoch": session.ready_epoch,
             "ready_monotonic": session.ready_monotonic,
             "end_s": session.end_s,
+            "cpu": meter.read(),
             "notes": [*details["notes"], *session.notes],
         }
         files.write_json(folder / files.RECORD, details)
@@ -162,6 +165,7 @@ def _details(scenario: Scenario, job: Job, broker: Broker, events: bool) -> dict
         "ready_epoch": None,
         "ready_monotonic": None,
         "end_s": None,
+        "cpu": None,
         # The interpreter's path tells who and where we are.
         "command": ["python", *command(scenario, job, events=events)[1:]],
         "broker": {"product": broker.product, "private": broker.private is not None},

@@ -91,6 +91,28 @@ class Recording:
         """Versions of what took part, by package name."""
         return dict(self.details.get("versions", {}))
 
+    @property
+    def other_cores(self) -> float:
+        """Cores that something else used on average while this was recorded; NaN: not known.
+
+        The broker counts unless it was a private one, so does CPU time that a virtual
+        machine's host gave away. With more than a few hundredths, expect other figures than
+        the scenario's.
+        """
+        cpu = self.details.get("cpu")
+        if not cpu:
+            return math.nan
+        return float((cpu["other_s"] + cpu["stolen_s"]) / cpu["seconds"])
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """The worker's costs measured in this very run, by field of the scenario's ``costs``.
+
+        ``backend_s`` only, which grows with the installed packages. Empty: nothing was measured.
+        """
+        text = files.read_text(self.folder, files.COSTS)
+        return {name: float(value) for name, value in json.loads(text or "{}").items()}
+
     def samples(self) -> tuple[Sample, ...]:
         """The samples, one a second, in time order."""
         return tuple(_samples(files.read_text(self.folder, files.SAMPLES), self.epoch))

@@ -14,7 +14,7 @@ import pytest
 from celerysim.compare import FIGURES, Prediction, compare
 from celerysim.compare.picture import compare_picture
 from celerysim.compare.report import compare_report
-from celerysim.compare.stages import runs
+from celerysim.compare.stages import Stage, runs
 from celerysim.compare.uncertainty import with_drawn_costs
 from celerysim.errors import CelerysimError
 from celerysim.record import files, load_recording
@@ -130,6 +130,29 @@ def test_an_overridden_cost_has_its_spread_too(recorded: Recorded, tmp_path: Pat
     forks = [drawn.costs.fork_s for drawn, _ in made]
     assert 0.227 <= min(forks) < 0.25
     assert 0.37 < max(forks) <= 0.396
+
+
+@pytest.mark.parametrize("stage", ["replayed", "predicted"])
+def test_costs_that_the_worker_measured_are_used(
+    stage: Stage, recorded: Recorded, tmp_path: Path
+) -> None:
+    made = scenario("producer.max_tasks=4", autoscale=None, pool="gevent")
+    folder = recorded(tmp_path / "r", made)
+    files.write_json(folder / files.COSTS, {"backend_s": 0.004})
+    recording = load_recording(folder)
+    for overrides, expected in ([], 0.004), (["costs.backend_s=0.1"], 0.1):
+        ((drawn, _),) = runs(stage, recording, recording.trace(), 1, overrides)
+        assert drawn.costs.backend_s == expected
+
+
+def test_a_busy_machine_is_named(recorded: Recorded, tmp_path: Path) -> None:
+    folder = recorded(tmp_path / "r", scenario("producer.max_tasks=4"))
+    details = json.loads((folder / files.RECORD).read_text())
+    for other_s, warned in (0.5, False), (3.0, True):
+        cpu = {"seconds": 10.0, "own_s": 1.0, "other_s": other_s, "stolen_s": 0.0}
+        files.write_json(folder / files.RECORD, details | {"cpu": cpu})
+        text = compare_report(compare(folder, replications=1))
+        assert ("something else used 0.30 cores" in text) == warned
 
 
 def test_a_prediction_s_numbers() -> None:

@@ -174,3 +174,9 @@ def test_a_used_folder_is_never_overwritten(tmp_path: Path) -> None:
         files.prepare(folder / files.RECORD)
     files.prepare(tmp_path / "new" / "deep")
     assert (tmp_path / "new" / "deep").is_dir()
+
+
+def test_what_others_used_meanwhile(tmp_path: Path) -> None:
+    cpu = {"seconds": 20.0, "own_s": 5.0, "other_s": 4.0, "stolen_s": 1.0}
+    assert load_recording(write(tmp_path / "busy", cpu=cpu)).other_cores == 0.25
+    assert np.isnan(load_recording(write(tmp_path / "old")).other_cores)
