@@ -20,6 +20,7 @@ ALLOWED = {
     "scenario": {"errors"},
     "result": FOUNDATION | {"scenario", "engine"},
     "engine": FOUNDATION | {"scenario", "result"},
+    "uncertainty": {"scenario"},
     "metrics": FOUNDATION | {"scenario", "result"},
     "export": FOUNDATION | {"result"},
     "plots": FOUNDATION,
@@ -28,10 +29,11 @@ ALLOWED = {
     "calibrate": FOUNDATION
     | {"scenario", "engine", "result", "trace", "metrics", "conform", "replay", "theory", "report"},
     "what_if": FOUNDATION | {"scenario", "engine", "result", "calibrate"},
-    "studies": FOUNDATION | {"scenario", "engine", "result", "metrics", "report", "sweep"},
+    "studies": FOUNDATION
+    | {"scenario", "engine", "result", "metrics", "report", "sweep", "uncertainty"},
     "record": FOUNDATION | {"scenario", "engine", "trace"},
     "compare": FOUNDATION
-    | {"scenario", "engine", "result", "trace", "record", "metrics", "report"},
+    | {"scenario", "engine", "result", "trace", "record", "metrics", "report", "uncertainty"},
     "validate": FOUNDATION | {"compare", "record", "studies", "sweep", "plots"},
 }
 #: Modules that nobody outside these packages may load.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celerysim import Scenario, simulate
+from celerysim import Result, Scenario, simulate
 from celerysim.history import Level, Outcome, Trigger
 
 Make = Callable[..., Scenario]
@@ -141,6 +141,17 @@ def test_reaping_a_child_blocks_the_supervisor(make: Make) -> None:
     )  # fmt: skip
     # the shrink is at 6.0, the exit at 6.19, the reap lasts until 6.69
     assert column(result, "received")[3] == pytest.approx(6.69, abs=EXACT)
+
+
+@pytest.mark.parametrize(("cores", "gone"), [(64, 6.1), (1, 6.3)])
+def test_exiting_children_share_the_cores(cores: int, gone: float, make: Make) -> None:
+    """Freeing a process's memory is work of the kernel, on a core (validation/costs)."""
+    result = simulate(
+        make([1.0] * 4 + [6.0], ("io_s", 0.4), autoscale=[4, 0], keepalive=3.0, cores=cores,
+             costs={"child_exit_s": 0.1})
+    )  # fmt: skip
+    assert events(result)[4:] == [(6.0, -3)]
+    assert result.children["exited"][:3].tolist() == pytest.approx([gone] * 3, abs=EXACT)
 
 
 def test_a_job_may_be_written_to_a_dying_child_and_is_put_back_when_it_is_reaped(
@@ -500,6 +511,79 @@ def test_a_child_forked_later_pays_too(make: Make) -> None:
         make([1.0, 3.0, 5.0], profiles=LAZY, pattern=["a"], concurrency=1, max_tasks_per_child=2)
     )
     assert column(result, "finished") == pytest.approx([1.75, 3.5, 5.75], abs=EXACT)
+
+
+# --- the order in which children are written to ---
+
+
+@pytest.mark.parametrize(
+    ("order", "children"), [(None, [1, 2, 3]), ([3, 1, 2], [3, 1, 2]), ([2, 1], [2, 1, 3])]
+)
+def test_idle_children_are_written_to_in_the_order_of_their_pipes(
+    order: list[int] | None, children: list[int], make: Make
+) -> None:
+    given = {} if order is None else {"write_order": order}
+    result = simulate(make([1.0, 1.0, 1.0], ("io_s", 1.0), concurrency=3, **given))
+    assert result.tasks["child"].tolist() == children
+
+
+def test_a_place_keeps_its_pipe_when_its_child_is_new(make: Make) -> None:
+    # child 2, in the first place to be written to, leaves after its task; 3 takes its place
+    result = simulate(
+        make([1.0, 3.0], ("io_s", 0.5), concurrency=2, write_order=[2, 1], max_tasks_per_child=1)
+    )
+    assert result.tasks["child"].tolist() == [2, 3]
+
+
+# --- what a task leaves behind in its child ---
+
+SLOWING = {
+    "m": {
+        "steps": [{"io_s": 0.5}],
+        "aftermath": {"factor": 2.0, "share": 0.0, "share_after_idle": 1.0, "idle_s": 2.0},
+    },
+    "c": {"steps": [{"cpu_s": 0.5}]},
+    "s": {"steps": [{"io_s": 0.25}, {"cpu_s": 0.5}]},
+}
+
+
+def durations(result: Result) -> list[float]:
+    return (result.tasks["finished"] - result.tasks["started"]).tolist()
+
+
+def test_what_computes_first_thing_after_idleness_is_slow_once_there_is_an_aftermath(
+    make: Make,
+) -> None:
+    # idle before the third and the last "c" and before "s", which sleeps first; the one at 9.2 not
+    pattern = ["c", "m", "c", "c", "s", "m", "c"]
+    times = [1.0, 5.0, 8.5, 9.2, 13.0, 17.0, 20.0]
+    result = simulate(make(times, profiles=SLOWING, pattern=pattern, concurrency=1))
+    expected = [0.5, 0.5, 1.0, 0.5, 0.75, 0.5, 1.0]
+    assert durations(result) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_new_child_has_no_aftermath(make: Make) -> None:
+    always = SLOWING["m"] | {"aftermath": {"factor": 2.0, "share": 1.0, "share_after_idle": 1.0}}
+    result = simulate(
+        make([1.0, 2.0, 4.0, 6.0], profiles=SLOWING | {"m": always}, pattern=["m", "c", "c", "c"],
+             concurrency=1, max_tasks_per_child=2)
+    )  # fmt: skip
+    assert durations(result) == pytest.approx([0.5, 1.0, 0.5, 0.5], abs=1e-6)
+
+
+def test_a_share_of_the_tasks_is_slow_the_same_ones_in_any_child(make: Make) -> None:
+    some = SLOWING["m"] | {"aftermath": {"factor": 2.0, "share": 0.25, "share_after_idle": 1.0}}
+    profiles = SLOWING | {"m": some}
+    times = [float(i) for i in range(1, 402)]
+    pattern = ["m"] + ["c"] * 400
+    slow = [
+        [seconds > 0.75 for seconds in durations(simulate(make(
+            times, profiles=profiles, pattern=pattern, concurrency=1, cores=cores
+        )))]
+        for cores in (1, 2)
+    ]  # fmt: skip
+    assert slow[0] == slow[1]
+    assert sum(slow[0]) == pytest.approx(100, abs=35)  # four standard deviations
 
 
 # --- cores ---

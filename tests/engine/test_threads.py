@@ -108,6 +108,22 @@ def test_the_first_of_a_kind_pays_once_in_the_process(make: Make) -> None:
     assert column(result, "finished") == [1.75, 1.5, 3.5]
 
 
+def test_the_worker_s_own_process_has_an_aftermath_too(make: Make) -> None:
+    profiles = {
+        "m": {
+            "steps": [{"io_s": 1.0}],
+            "aftermath": {"factor": 2.0, "share": 0.0, "share_after_idle": 1.0, "idle_s": 2.0},
+        },
+        "c": {"steps": [{"cpu_s": 0.5}]},
+    }
+    # 2.0: "m" is running, so the process is not idle; 6.0: it has been for 3.5 s
+    times, pattern = [1.0, 1.5, 6.0], ["m", "c", "c"]
+    result = simulate(
+        make(times, profiles=profiles, pattern=pattern, pool="threads", concurrency=2)
+    )
+    assert column(result, "finished") == pytest.approx([2.0, 2.0, 7.0], abs=1e-6)
+
+
 def test_jobs_queue_without_limit_and_start_in_order(make: Make) -> None:
     result = simulate(
         make([1.0] * 5, ("io_s", 1.0), pool="threads", concurrency=2, prefetch_multiplier=0)

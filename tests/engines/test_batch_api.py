@@ -40,6 +40,8 @@ def puzzle(tasks: int, *changes: str) -> Scenario:
         "worker.max_tasks_per_child=3",
         "worker.max_memory_per_child=90000",
         "worker.pool=gevent",
+        "worker.write_order=[2,1,3,4]",
+        "tasks.profiles.short.aftermath={factor=1.1,share=0.1,share_after_idle=0.2}",
     ],
 )
 def test_what_it_does_not_support_is_refused_by_name(change: str) -> None:

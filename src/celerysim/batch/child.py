@@ -38,13 +38,14 @@ class State:
     ACCEPTING, STEP, REPORTING = 2, 3, 4
     #: told to leave: computing, until it reports so; waiting for the second signal
     LEAVING, DEATH_SLEEP = 5, 6
-    #: going; the sentinel can be read; the child can be waited for
+    #: computing, until it is gone; the sentinel can be read; the child can be waited for
     EXITING, CLOSED, EXITED = 7, 8, 9
 
 
 #: By state: whether the child computes for certain.
 COMPUTING = np.isin(
-    np.arange(10), (State.STARTING, State.ACCEPTING, State.REPORTING, State.LEAVING)
+    np.arange(10),
+    (State.STARTING, State.ACCEPTING, State.REPORTING, State.LEAVING, State.EXITING),
 )
 
 
@@ -216,8 +217,7 @@ class Children:
     def _die(self, lanes: Lanes, child: Ints) -> None:
         place = child * self._lanes + lanes
         self.state[place] = State.EXITING
-        gone = self._clock.now.take(lanes) + at(self.child_exit_s, lanes)
-        self._clock.schedule_at(place, gone)
+        self._machine.begin(lanes, child, at(self.child_exit_s, lanes))
 
     def event(self, lanes: Lanes) -> None:
         """What a child computed or waited for is over."""

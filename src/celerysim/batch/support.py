@@ -37,6 +37,8 @@ def problems(scenario: Scenario) -> list[Problem]:
         refuse("worker.pool", worker.pool, "has prefork workers only")
     if worker.optimization != "fair":
         refuse("worker.optimization", worker.optimization, "writes jobs to idle children only")
+    if worker.write_order is not None:
+        refuse("worker.write_order", list(worker.write_order), "writes to children by their places")
     for name in ("time_limit", "soft_time_limit"):
         if (value := getattr(worker, name)) is not None:
             refuse(f"worker.{name}", value, "has no time limits")
@@ -45,6 +47,10 @@ def problems(scenario: Scenario) -> list[Problem]:
             refuse(f"worker.{name}", value, "has no children that leave by themselves")
     if worker.task_acks_late and worker.task_reject_on_worker_lost:
         refuse("worker.task_reject_on_worker_lost", True, "delivers each message once")
+    for name, profile in scenario.tasks.profiles.items():
+        if profile.aftermath is not None:
+            path = f"tasks.profiles.{name}.aftermath"
+            refuse(path, f"factor {profile.aftermath.factor:g}", "has tasks that leave nothing")
     late_share = scenario.machine.late_wakeup_share
     if late_share and crowds(scenario):
         refuse("machine.late_wakeup_share", late_share, "draws no numbers in the order of events")

@@ -152,6 +152,10 @@ def losses(
     set_: Set = None,
     replications: Replications = 200,
     seed: Seed = None,
+    spread: Annotated[
+        bool,
+        typer.Option(help="Draw each run's costs and late wake-ups from their measured spread."),
+    ] = True,
     processes: Processes = 0,
     as_json: Json = False,
 ) -> None:
@@ -168,13 +172,18 @@ def losses(
     with user_errors(), progress_bar("simulating") as progress:
         if scenario is None:
             found = published_losses(
-                replications, overrides=overrides, processes=processes, progress=progress
+                replications,
+                overrides=overrides,
+                spread=spread,
+                processes=processes,
+                progress=progress,
             )
         else:
             found = simulate_losses(
                 load_scenario(scenario, overrides),
                 replications,
                 name=scenario,
+                spread=spread,
                 processes=processes,
                 progress=progress,
             )

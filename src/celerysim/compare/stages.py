@@ -10,14 +10,14 @@ each replication puts every time anywhere within :data:`RESOLUTION_S`.
 
 Tasks that use no core leave the supervisor one at once, where a real supervisor sometimes
 waited some milliseconds for it. So when the recorded worker's cores were full, as many
-messages and results are late as wake-ups are (:mod:`celerysim.compare.uncertainty`).
+messages and results are late as wake-ups are (:mod:`celerysim.uncertainty`).
 
 *Predicted*: the scenario as it stands, with random numbers other than those that
 the recording used. The error of the scenario's load is added: when a publisher is
 late, or a core slower than stated, it shows here.
 
 In both the costs that the recorded worker measured itself are taken from the recording, and
-each run draws the others from their measured spread (:mod:`celerysim.compare.uncertainty`).
+each run draws the others from their measured spread (:mod:`celerysim.uncertainty`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Any, Literal
 import numpy as np
 
 from celerysim.compare.full_cores import FullCores
-from celerysim.compare.uncertainty import LATE_WAKEUPS, with_drawn_costs
 from celerysim.history import Floats, Outcome
 from celerysim.record import Recording
 from celerysim.record.plan import messages
 from celerysim.scenario import Scenario, make_scenario, override
 from celerysim.trace import Trace
+from celerysim.uncertainty import LATE_WAKEUPS, with_drawn_costs
 
 Stage = Literal["replayed", "predicted"]
 STAGES: tuple[Stage, ...] = ("replayed", "predicted")

@@ -17,6 +17,7 @@ import simpy
 from celerysim.engine.consumer import Consumer
 from celerysim.engine.job import Job
 from celerysim.engine.machine import Machine
+from celerysim.engine.past import Past
 from celerysim.engine.pool.base import PoolEvents
 from celerysim.engine.recorder import Recorder
 from celerysim.engine.supervisor import Activity, Supervisor
@@ -45,7 +46,7 @@ class InProcessPool(ABC):
         self._backend_s = 0.0  # green pools only
         self._machine = machine
         self._recorder = recorder
-        self._met: set[str] = set()  # kinds of tasks that have begun
+        self._past = Past()
         self._events = events
         self._limit = limit
         recorder.level(Level.PROCESSES, limit)
@@ -99,16 +100,17 @@ class InProcessPool(ABC):
         if self._costs.task_start_s:
             yield self._machine.work(self._costs.task_start_s)
         self._recorder.started(job.index, MAIN_PROCESS)
-        if job.kind.first_in_child_cpu_s and job.kind.name not in self._met:
-            self._met.add(job.kind.name)
-            yield self._machine.work(job.kind.first_in_child_cpu_s)
+        first_cpu_s, factor = self._past.begin(job, self._env.now)
+        if first_cpu_s:
+            yield self._machine.work(first_cpu_s)
         for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
             if kind is StepKind.CPU:
-                yield self._machine.work(seconds)
+                yield self._machine.work(seconds * factor)
             elif kind is StepKind.IO:
                 yield from self._wait(seconds)
             else:
                 yield self._env.timeout(seconds)
+        self._past.end(self._env.now)
         if self._backend_s:
             yield self._machine.work(self._backend_s)
         self._recorder.finished(job.index, Outcome.SUCCEEDED)

@@ -22,6 +22,7 @@ class Job:
     __slots__ = (
         "accepted_by",
         "acknowledged",
+        "draw",
         "failed",
         "index",
         "kind",
@@ -31,10 +32,11 @@ class Job:
         "write_to",
     )
 
-    def __init__(self, index: int, kind: Kind, seconds: Sequence[float]) -> None:
+    def __init__(self, index: int, kind: Kind, seconds: Sequence[float], draw: float = 0.0) -> None:
         self.index = index  #: the task's row
         self.kind = kind
         self.seconds = seconds  #: of each step; zip with ``kind.steps``
+        self.draw = draw  #: in [0, 1): see :mod:`celerysim.engine.past`
         self.reset()
 
     def reset(self) -> None:

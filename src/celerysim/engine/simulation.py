@@ -29,7 +29,7 @@ from celerysim.engine.recorder import Recorder
 from celerysim.engine.run_queues import RunQueues
 from celerysim.engine.streams import Streams
 from celerysim.engine.supervisor import Supervisor
-from celerysim.engine.workload import kinds, work
+from celerysim.engine.workload import draws, kinds, work
 from celerysim.history import Level
 from celerysim.result import Result
 from celerysim.scenario.schema import Scenario
@@ -139,12 +139,15 @@ def _produce(
 ) -> Generator[simpy.Event, Any, None]:
     """Put each message into the broker at its time."""
     profiles = kinds(scenario)
-    for times, (chosen, seconds) in zip(
-        sent_times(scenario, streams), work(scenario, streams), strict=False
+    for times, (chosen, seconds), numbers in zip(
+        sent_times(scenario, streams),
+        work(scenario, streams),
+        draws(scenario, streams),
+        strict=False,
     ):
         recorder.expect(chosen[: len(times)])
-        for time, profile, row in zip(times.tolist(), chosen, seconds, strict=False):
+        for time, profile, row, draw in zip(times.tolist(), chosen, seconds, numbers, strict=False):
             if time > env.now:
                 yield env.timeout(time - env.now)
-            broker.publish(Job(recorder.sent(), profiles[profile], row))
+            broker.publish(Job(recorder.sent(), profiles[profile], row, draw))
     recorder.nothing_more_to_send()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import count, repeat
 from typing import NamedTuple
 
 import numpy as np
 
 from celerysim.engine.streams import BLOCK, Streams
-from celerysim.scenario.schema import Scenario, StepKind
+from celerysim.scenario.schema import Aftermath, Scenario, StepKind
 
 
 class Kind(NamedTuple):
@@ -18,6 +19,7 @@ class Kind(NamedTuple):
     steps: tuple[StepKind, ...]
     rss_growth_kib: float
     first_in_child_cpu_s: float = 0.0
+    aftermath: Aftermath | None = None
 
 
 def kinds(scenario: Scenario) -> tuple[Kind, ...]:
@@ -28,9 +30,17 @@ def kinds(scenario: Scenario) -> tuple[Kind, ...]:
             tuple(step.kind for step in profile.steps),
             profile.rss_growth_kib,
             profile.first_in_child_cpu_s,
+            profile.aftermath,
         )
         for name, profile in scenario.tasks.profiles.items()
     )
+
+
+def draws(scenario: Scenario, streams: Streams) -> Iterator[Iterable[float]]:
+    """Blocks of each task's own number in [0, 1), which decides whether it is a slow one."""
+    if any(profile.aftermath is not None for profile in scenario.tasks.profiles.values()):
+        return (streams.uniform("aftermath", block).tolist() for block in count())
+    return repeat([0.0] * BLOCK)
 
 
 def work(

@@ -29,6 +29,12 @@ def refuse_unreal(scenario: Scenario) -> None:
             "worker.idealised = true: real acknowledgements lag. "
             "Remedy: set worker.idealised=false."
         )
+    for name, profile in scenario.tasks.profiles.items():
+        if profile.aftermath is not None:
+            problems.append(
+                f"tasks.profiles.{name}.aftermath: real processes are as slow as they are. "
+                "Remedy: leave it out."
+            )
     if scenario.broker.gossiping_workers:
         problems.append(
             f"broker.gossiping_workers = {scenario.broker.gossiping_workers}: the recorded worker "

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 Second = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 Duration = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=1, strict=True)]
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
-from celerysim.scenario.base import Duration, Model
+from celerysim.scenario.base import Duration, Model, Share
 
 
 class Costs(Model):
@@ -43,8 +39,9 @@ class Costs(Model):
     """Child: logging and sending the result after a task."""
     child_term_s: Duration = 0.000_25
     """Child: from SIGTERM to its message that it is leaving."""
-    child_exit_s: Duration = 0.005
-    """Wall: from the second SIGTERM, or the end of the process, to the supervisor's sentinel."""
+    child_exit_s: Duration = 0.003
+    """Child: from the second SIGTERM, or the end of the process, to the supervisor's sentinel;
+    the kernel frees its memory, so a big app takes longer."""
     task_start_s: Duration = 0.0002
     """Green, threads, solo: starting a task in the worker's own process, up to its first step."""
     task_end_s: Duration = 0.0003
@@ -60,7 +57,7 @@ class Costs(Model):
     hub_waiting_s: Duration = 0.000_000_25
     """Green: added to a turn of the hub for each greenlet in ``io_s``, with ``worker.hub`` ``poll``
     or ``select`` (as if each waited for a socket); ``epoll`` does not grow."""
-    exit_missed_share: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.0
+    exit_missed_share: Share = 0.0
     """Share of exits whose event the supervisor handles before the kernel lets it reap the child.
     The child then stays in the pool until something else maintains it (at most 5 s): 0.26 to 0.5
     on a small virtual machine, none seen in logs of a machine with real cores."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -127,10 +128,13 @@ def _copy(data: Mapping[str, Any]) -> dict[str, Any]:
 def _override(data: dict[str, Any], item: str) -> Problem | None:
     """Apply one ``dotted.path=value`` in place, or say what is wrong with it."""
     path, equals, text = item.partition("=")
-    keys = [key.strip() for key in path.split(".")]
-    if not equals or not all(keys):
+    keys = _keys(path)
+    if not equals or not keys:
         return Problem(
-            "--set", item, "must read dotted.path=value", "write --set worker.keepalive=600"
+            "--set",
+            item,
+            "must read dotted.path=value, a key with dots in it in quotes",
+            "write --set worker.keepalive=600, or --set 'tasks.profiles.\"my.task\".weight=2'",
         )
     try:
         value = tomllib.loads(f"value = {text}")["value"]
@@ -153,6 +157,22 @@ def _override(data: dict[str, Any], item: str) -> Problem | None:
             node = node.setdefault(place, {}) if isinstance(node, dict) else node[place]
     return None
 
+
+def _keys(path: str) -> list[str]:
+    """The keys of a dotted path, as TOML writes one; empty if it is none."""
+    keys = []
+    rest = path.strip()
+    while rest:
+        match = _KEY.match(rest)
+        if match is None:
+            return []
+        keys.append((match[1] or match[2] or match[3]).strip())
+        rest = rest[match.end() :]
+    return keys
+
+
+#: A key, bare or in quotes, up to and with the dot that follows if another one does.
+_KEY = re.compile(r"""\s*(?:"([^"]+)"|'([^']+)'|([^."'\s]+))\s*(?:\.(?=.)|$)""")
 
 _REMEDIES = {
     "greater_than": "give a value greater than {gt}",

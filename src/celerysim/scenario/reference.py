@@ -19,6 +19,7 @@ SECTIONS: dict[str, tuple[type[BaseModel], ...]] = {
     "producer": (schema.Batches, schema.Rate, schema.Poisson, schema.Times),
     "tasks": (schema.Tasks,),
     "tasks.profiles.NAME": (schema.Profile,),
+    "tasks.profiles.NAME.aftermath": (schema.Aftermath,),
     "tasks.profiles.NAME.steps": (schema.Step,),
     "broker": (schema.Broker,),
     "worker": (schema.Worker,),

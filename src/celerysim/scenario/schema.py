@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from celerysim.scenario.base import Count, Duration, Model, Positive, Second, refuse
+from celerysim.scenario.base import Count, Duration, Model, Positive, Second, Share, refuse
 from celerysim.scenario.costs import Costs
 from celerysim.scenario.distributions import Seconds
 
@@ -127,6 +127,19 @@ class Step(Model):
         return next(seconds for seconds in given if seconds is not None)
 
 
+class Aftermath(Model):
+    """What a task leaves behind in its process: some later tasks there compute more slowly."""
+
+    factor: Positive
+    """CPU seconds of a slow task, relative to what its steps say: 1.05 is 5 % more."""
+    share: Share
+    """How many of the tasks of other profiles that come later in the same process are slow."""
+    share_after_idle: Share
+    """The same of tasks that compute first thing after the process has been idle."""
+    idle_s: Positive = 5.0
+    """Seconds without a task from which on a process counts as idle."""
+
+
 class Profile(Model):
     """What one kind of task does."""
 
@@ -137,6 +150,8 @@ class Profile(Model):
     first_in_child_cpu_s: Duration = 0.0
     """Seconds of CPU work that the first such task of each process does before its steps: an
     import, a connection, a table that it leaves to the next ones. Children forked later pay too."""
+    aftermath: Aftermath | None = None
+    """What such a task does to those that follow in its process, for as long as that lives."""
     rss_growth_kib: Duration = 0.0
     """Resident memory (KiB) that each such task leaves behind in its child process."""
 
@@ -225,6 +240,11 @@ class Worker(Model):
     optimization: Literal["fair", "fast"] = "fair"
     """``-O``: ``fair`` writes a job only to a child that is not busy, ``fast`` to any pipe. (The
     command line of Celery 5.6 no longer takes ``fast``; ``worker.optimization`` in an app does.)"""
+    write_order: tuple[Count, ...] | None = None
+    """``prefork``: the order in which children that can take a job are written to, by their places
+    in the pool, [1, 2, 3, ...] unless given. In Celery it follows the numbers of the pipes' file
+    descriptors, so it is the same for the life of a worker and depends on what else the app has
+    open; it decides which child runs what, and how many tasks a shrink takes along."""
     max_tasks_per_child: Count | None = None
     """``--max-tasks-per-child``."""
     max_memory_per_child: Positive | None = None
@@ -253,6 +273,16 @@ class Worker(Model):
                 "autoscale is [max, min] and max is below min", f"write autoscale = [{high}, {low}]"
             )
         return autoscale
+
+    @field_validator("write_order")
+    @classmethod
+    def _each_once(cls, order: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if order and sorted(order) != list(range(1, len(order) + 1)):
+            raise refuse(
+                "write_order has each of 1 to the number of places once",
+                "write write_order = [2, 1] for a pool of two",
+            )
+        return order
 
     @field_validator("soft_time_limit")
     @classmethod
@@ -295,7 +325,7 @@ class Machine(Model):
     """With ``run queues``: how long one core may have one process more than another before one is
     moved; a core that would idle is given one at once. The default was measured on a computer with
     two CPUs (``validation/run_queues``); Linux waits in proportion to the computer's CPUs."""
-    late_wakeup_share: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.0
+    late_wakeup_share: Share = 0.0
     """With ``run queues``: share of the wake-ups on cores that all compute which do not get one at
     once. Measured on Linux 6.18 (``validation/run_queues``): 0.10, 0.14, 0.22 and 0.40 with 2, 3, 4
     and 8 computing processes on two cores. Kernels differ, so the default leaves it out."""

@@ -6,14 +6,17 @@ written a job, and has begun it before the signal comes, takes its task along.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from celerysim.engine.simulation import simulate
+from celerysim.history import Outcome
 from celerysim.scenario import Scenario
-from celerysim.studies.cells import Cell
-from celerysim.studies.runs import Progress, replicate_all
-from celerysim.studies.tables import tables
+from celerysim.studies.cells import Cell, drain_s, scenario_of
+from celerysim.studies.purge import simulate_purged
+from celerysim.studies.runs import Progress, run_all
+from celerysim.uncertainty import with_drawn_costs
 
 REPLICATIONS = 200
 #: The published cell in which it was seen.
@@ -52,33 +55,48 @@ def losses(
     replications: int = REPLICATIONS,
     *,
     name: str = "scenario",
+    spread: bool = True,
     processes: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Losses:
     """Simulate ``scenario`` and count the runs that lose a task.
 
-    ``name`` is what the answer calls it. The other arguments are those of
+    ``name`` is what the answer calls it. ``spread``: draw each run's costs; else all runs
+    have the scenario's. The other arguments are those of
     :func:`~celerysim.studies.tables.tables`.
     """
-    (found,) = replicate_all([scenario], replications, processes=processes, progress=progress)
-    return _losses(name, found)
+    jobs = [(scenario, r, spread) for r in range(replications)]
+    return _losses(name, run_all(_run, jobs, processes, progress))
 
 
 def published_losses(
     replications: int = REPLICATIONS,
     *,
     overrides: Sequence[str] = (),
+    spread: bool = True,
     processes: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Losses:
     """The same of the published cell, beside its real runs.
 
-    Arguments and errors as for :func:`~celerysim.studies.tables.tables`.
+    Arguments and errors as for :func:`losses` and :func:`~celerysim.studies.tables.tables`.
     """
-    (result,) = tables(
-        replications, cells=[CELL], overrides=overrides, processes=processes, progress=progress
-    )
-    return _losses(CELL.name, result.simulated, OBSERVED)
+    scenario = scenario_of(CELL, overrides)
+    jobs = [(scenario, r, spread, drain_s(CELL)) for r in range(replications)]
+    return _losses(CELL.name, run_all(_run, jobs, processes, progress), OBSERVED)
+
+
+def _run(
+    scenario: Scenario, replication: int, spread: bool, purged_s: float | None = None
+) -> tuple[int, int]:
+    """Tasks lost and forks of one run; ``purged_s``: it ends as the published ones did."""
+    if spread:
+        scenario = with_drawn_costs(scenario, replication)
+    if purged_s is None:
+        result = simulate(scenario, replication=replication, levels=False)
+    else:
+        result = simulate_purged(scenario, drain_s=purged_s, replication=replication)
+    return result.count(Outcome.LOST), result.forks
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -103,7 +121,7 @@ def share(lost: int, runs: int) -> dict[str, Any]:
 
 
 def _losses(
-    name: str, simulated: Mapping[str, Any], observed: tuple[int, int] | None = None
+    name: str, found: Sequence[tuple[int, int]], observed: tuple[int, int] | None = None
 ) -> Losses:
-    lost, forks = (tuple(map(int, simulated[key]["values"])) for key in ("lost", "forks"))
+    lost, forks = zip(*found, strict=True)
     return Losses(name, lost, forks, observed)

@@ -13,7 +13,7 @@ from celerysim.record.command import command, make_job, refuse_unreal, worker_va
 from celerysim.record.errors import RecordError
 from celerysim.record.job import VARIABLE, load_job
 from celerysim.record.processes import environment
-from celerysim.scenario import Scenario, make_scenario
+from celerysim.scenario import Scenario, make_scenario, override
 
 RUN = uuid.UUID("01234567-89ab-4def-8123-456789abcdef")
 
@@ -115,8 +115,11 @@ def test_settings_without_an_option_and_the_environment() -> None:
 def test_what_no_real_worker_can_be_is_refused_all_at_once() -> None:
     made = scenario(idealised=True)
     broker = made.broker.model_copy(update={"gossiping_workers": 2})
+    aftermath = "tasks.profiles.'my.task'.aftermath={factor=1.1,share=0.1,share_after_idle=0.2}"
+    made = override(made.model_copy(update={"broker": broker}), [aftermath])
     with pytest.raises(RecordError) as caught:
-        refuse_unreal(made.model_copy(update={"broker": broker}))
+        refuse_unreal(made)
+    assert "tasks.profiles.my.task.aftermath" in str(caught.value)
     assert "worker.idealised=false" in str(caught.value)
     assert "broker.gossiping_workers=0" in str(caught.value)
     refuse_unreal(scenario())

@@ -93,6 +93,7 @@ def test_all_problems_are_reported_at_once() -> None:
         ("worker.concurrency=2.5", "worker.concurrency", "whole number"),
         ("worker.autoscale=[2,4]", "worker.autoscale", "write autoscale = [4, 2]"),
         ("worker.autoscale=[0,0]", "worker.autoscale.0", "at least 1"),
+        ("worker.write_order=[2,2]", "worker.write_order", "write write_order = [2, 1]"),
         ("worker.optimization=slow", "worker.optimization", "'fair' or 'fast'"),
         ("worker.task_acks_late=2", "worker.task_acks_late", "true or false"),
         ("worker.soft_time_limit=9", "worker.soft_time_limit", None),
@@ -149,6 +150,18 @@ def test_times_must_ascend() -> None:
 
 def test_a_missing_section_is_named() -> None:
     assert problems({"tasks": GOOD["tasks"]})[0].startswith("producer = (missing)")
+
+
+@pytest.mark.parametrize("key", ['"my.tasks.add"', "'my.tasks.add'"])
+def test_a_key_with_dots_is_written_in_quotes(key: str) -> None:
+    tasks = {"profiles": {"my.tasks.add": {"steps": [{"io_s": 1.0}]}}}
+    scenario = make_scenario(GOOD | {"tasks": tasks}, [f"tasks.profiles.{key}.weight=2.5"])
+    assert scenario.tasks.profiles["my.tasks.add"].weight == 2.5
+
+
+@pytest.mark.parametrize("path", ["", ".", "a.", ".a", "a..b", "a b", '"a', 'a."b', "'a'b"])
+def test_what_is_no_path(path: str) -> None:
+    assert "dotted.path=value" in problems(GOOD, f"{path}=1")[0]
 
 
 def test_an_override_that_is_none() -> None:

@@ -35,7 +35,7 @@ def test_exact_interval(successes: int, trials: int, low: float, high: float) ->
 
 
 def test_published_losses_beside_what_was_observed() -> None:
-    found = published_losses(3).as_json()
+    found = published_losses(3, spread=False).as_json()
     assert found["observed"]["probability"] == 0.15
     assert found["simulated"] == {
         "lost": 0, "runs": 3, "probability": 0.0, "ci95": pytest.approx([0.0, 0.708], abs=1e-3)
@@ -44,9 +44,15 @@ def test_published_losses_beside_what_was_observed() -> None:
     assert found["tasks_lost"] == [0, 0, 0]
 
 
+def test_a_run_whose_costs_are_not_the_others_loses_a_task() -> None:
+    """With the scenario's costs the age never passes the keepalive within a batch."""
+    assert sum(published_losses(40, processes=0).tasks_lost) > 0
+    assert sum(published_losses(20, spread=False).tasks_lost) == 0
+
+
 def test_a_shrink_within_a_batch_loses_a_task() -> None:
     # as in the two logs where the age passed the keepalive within a batch: 2 of 2 lost a task
-    found = published_losses(1, overrides=["worker.keepalive=30.011"])
+    found = published_losses(1, overrides=["worker.keepalive=30.011"], spread=False)
     assert found.simulated == (1, 1)
     assert found.forks[0] < 44
 
@@ -178,7 +184,7 @@ def test_the_published_advantage_of_prefork() -> None:
 
 def test_the_lag_costs_most_where_slots_are_few(published: PublishedAckLag) -> None:
     cost = {size: published.gain(f"gevent({size})") for size in (2, 4, 8)}
-    assert cost[2] > 0.2 > cost[4] > 0.1 > cost[8] > 0.0
+    assert cost[2] > 0.2 > cost[4] > 0.04 > cost[8] > 0.0
 
 
 def test_the_advantage_at_size_eight_is_not_the_lags_doing(published: PublishedAckLag) -> None:

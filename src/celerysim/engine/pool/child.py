@@ -22,6 +22,7 @@ import simpy
 
 from celerysim.engine.job import Job
 from celerysim.engine.machine import Machine, Work
+from celerysim.engine.past import Past
 from celerysim.engine.recorder import Recorder
 from celerysim.engine.supervisor import Source, Supervisor
 from celerysim.history import Outcome
@@ -90,7 +91,7 @@ class Child:
         self._asleep = False  # waiting for its pipe
         self._work: Work | None = None  # under way, or what it will begin with when woken
         self._dying = False
-        self._met: set[str] = set()  # kinds of tasks it has begun
+        self._past = Past()
 
     def start(self, output: Source, sentinel: Source, *, up: bool = False) -> None:
         """Begin to live; ``up``: it has already started and reported."""
@@ -135,7 +136,8 @@ class Child:
             except simpy.Interrupt:
                 self._stop_work()
         self._dying = True
-        gone = self._env.timeout(self._costs.child_exit_s)
+        # The kernel frees its memory in its own time on a core; no signal stops that.
+        gone = self._machine.work(self._costs.child_exit_s, self.number)
         while not gone.processed:
             try:
                 yield gone
@@ -179,11 +181,11 @@ class Child:
         self._recorder.started(job.index, self.number)
         self.running = job
         try:
-            if job.kind.first_in_child_cpu_s and job.kind.name not in self._met:
-                self._met.add(job.kind.name)
-                yield self._compute(job.kind.first_in_child_cpu_s)
+            first_cpu_s, factor = self._past.begin(job, began)
+            if first_cpu_s:
+                yield self._compute(first_cpu_s)
             for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
-                yield self._compute(seconds) if kind is CPU else self._env.timeout(seconds)
+                yield self._compute(seconds * factor) if kind is CPU else self._env.timeout(seconds)
         except simpy.Interrupt as interrupt:
             self._stop_work()
             if interrupt.cause is not Signal.USR1:
@@ -191,6 +193,7 @@ class Child:
                 raise
             job.failed = True  # SoftTimeLimitExceeded, which the task does not catch
         self.running = None
+        self._past.end(self._env.now)
         self._recorder.worked(self.number, self._env.now - began, done=True)
         self._recorder.finished(job.index, Outcome.FAILED if job.failed else Outcome.SUCCEEDED)
 

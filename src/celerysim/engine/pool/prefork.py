@@ -76,6 +76,8 @@ class PreforkPool:
         self._cache: dict[int, Job] = {}  # jobs handed over and without a result, by task
         self._inqueues: dict[int, Child] = {}  # children that are up, by slot and in its order
         self._busy: set[Child] = set()
+        order = scenario.worker.write_order or ()
+        self._rank = {place - 1: rank for rank, place in enumerate(order)}
         for _ in range(self._target):
             self._create_child(up=True)
         recorder.level(Level.PROCESSES, self._target)
@@ -148,6 +150,15 @@ class PreforkPool:
             if self._costs.dispatch_s:
                 yield self._machine.work(self._costs.dispatch_s)
             child.give(job)
+
+    def _write_order(self, inqueue: tuple[int, Child]) -> int:
+        """Where a pipe comes when jobs are written.
+
+        Celery: as epoll reports the pipes, which is as ``on_poll_start`` adds them, which is in the
+        order of a set of their file descriptors; a place in the pool keeps its pipe.
+        """
+        slot, _ = inqueue
+        return self._rank.get(slot, slot)
 
     def _apply_async(self, job: Job) -> None:
         self._cache[job.index] = job
@@ -238,7 +249,7 @@ class PreforkPool:
             self._on_ready(child, job)
         elif message is Message.UP:
             self._inqueues[child.slot] = child
-            self._inqueues = dict(sorted(self._inqueues.items()))
+            self._inqueues = dict(sorted(self._inqueues.items(), key=self._write_order))
             self._recorder.up(child.number)
         else:
             child.signal(Signal.TERM)  # on_death: the second signal ends it
