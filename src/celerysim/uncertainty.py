@@ -22,12 +22,12 @@ FACTORS = {
     "fork_s": (0.0227 / 0.030, 0.0396 / 0.030),
     "deliver_s": (0.0001 / 0.0005, 0.0006 / 0.0005),
     "child_start_s": (0.0042 / 0.005, 0.0058 / 0.005),
-    "child_exit_s": (0.0026 / 0.003, 0.0039 / 0.003),
+    "child_exit_s": (0.0026 / 0.003, 0.0039 / 0.003),  # CPU, the burst of 8
 }
 
 
-def with_drawn_costs(scenario: Scenario, replication: int) -> Scenario:
-    """The scenario with the costs of one replication."""
+def with_spread(scenario: Scenario, replication: int) -> Scenario:
+    """The scenario with costs, late wake-ups and write order of one replication."""
     generator = np.random.Generator(np.random.Philox([scenario.run.seed, replication]))
     low, high = np.array(list(FACTORS.values())).T
     factors = dict(zip(FACTORS, generator.uniform(low, high).tolist(), strict=True))

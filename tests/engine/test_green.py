@@ -331,6 +331,20 @@ def test_gevent_raises_the_hard_limit_late_if_the_task_computes(make: Make) -> N
     assert result.tasks["outcome"].tolist() == [Outcome.FAILED]
 
 
+def test_a_process_is_idle_after_a_time_limit_too(make: Make) -> None:
+    aftermath = {"factor": 2.0, "share": 0.0, "share_after_idle": 1.0, "idle_s": 2.0}
+    profiles = {
+        "m": {"steps": [{"io_s": 0.5}], "aftermath": aftermath},
+        "slow": {"steps": [{"io_s": 9.0}]},
+        "c": {"steps": [{"cpu_s": 0.5}]},
+    }
+    result = simulate(
+        make([1.0, 2.0, 20.0], profiles=profiles, pattern=["m", "slow", "c"], pool="gevent",
+             time_limit=1.5)
+    )  # fmt: skip
+    assert result.tasks["finished"][2] - result.tasks["started"][2] == pytest.approx(1.0, abs=EXACT)
+
+
 def test_gevent_never_stops_a_task_that_does_not_wait(make: Make) -> None:
     result = simulate(make([1.0], ("cpu_s", 3.0), pool="gevent", time_limit=1.0))
     assert result.tasks["outcome"].tolist() == [Outcome.SUCCEEDED]

@@ -154,7 +154,7 @@ def losses(
     seed: Seed = None,
     spread: Annotated[
         bool,
-        typer.Option(help="Draw each run's costs and late wake-ups from their measured spread."),
+        typer.Option(help="Draw each run's costs, late wake-ups and write order."),
     ] = True,
     processes: Processes = 0,
     as_json: Json = False,

@@ -34,7 +34,7 @@ from celerysim.record import Recording
 from celerysim.record.plan import messages
 from celerysim.scenario import Scenario, make_scenario, override
 from celerysim.trace import Trace
-from celerysim.uncertainty import LATE_WAKEUPS, with_drawn_costs
+from celerysim.uncertainty import LATE_WAKEUPS, with_spread
 
 Stage = Literal["replayed", "predicted"]
 STAGES: tuple[Stage, ...] = ("replayed", "predicted")
@@ -64,7 +64,7 @@ def runs(
         scenario = recording.scenario if replay is None else replay.scenario(number)
         if measured or overrides:
             scenario = override(scenario, [*measured, *overrides])
-        yield with_drawn_costs(scenario, number), number
+        yield with_spread(scenario, number), number
 
 
 class Replay:

@@ -101,16 +101,18 @@ class InProcessPool(ABC):
             yield self._machine.work(self._costs.task_start_s)
         self._recorder.started(job.index, MAIN_PROCESS)
         first_cpu_s, factor = self._past.begin(job, self._env.now)
-        if first_cpu_s:
-            yield self._machine.work(first_cpu_s)
-        for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
-            if kind is StepKind.CPU:
-                yield self._machine.work(seconds * factor)
-            elif kind is StepKind.IO:
-                yield from self._wait(seconds)
-            else:
-                yield self._env.timeout(seconds)
-        self._past.end(self._env.now)
+        try:
+            if first_cpu_s:
+                yield self._machine.work(first_cpu_s)
+            for kind, seconds in zip(job.kind.steps, job.seconds, strict=False):
+                if kind is StepKind.CPU:
+                    yield self._machine.work(seconds * factor)
+                elif kind is StepKind.IO:
+                    yield from self._wait(seconds)
+                else:
+                    yield self._env.timeout(seconds)
+        finally:  # a time limit may end it
+            self._past.end(self._env.now)
         if self._backend_s:
             yield self._machine.work(self._backend_s)
         self._recorder.finished(job.index, Outcome.SUCCEEDED)

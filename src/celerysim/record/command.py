@@ -29,6 +29,11 @@ def refuse_unreal(scenario: Scenario) -> None:
             "worker.idealised = true: real acknowledgements lag. "
             "Remedy: set worker.idealised=false."
         )
+    if scenario.worker.write_order is not None:
+        problems.append(
+            f"worker.write_order = {list(scenario.worker.write_order)}: a real worker follows its "
+            "file descriptors. Remedy: leave it out."
+        )
     for name, profile in scenario.tasks.profiles.items():
         if profile.aftermath is not None:
             problems.append(

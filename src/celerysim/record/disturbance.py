@@ -22,9 +22,9 @@ class Meter:
     def read(self) -> dict[str, float]:
         """CPU seconds since the beginning, for record.json.
 
-        ``seconds`` of wall time; ``own_s`` of the recorder, the publisher, the worker and
-        a private broker; ``other_s`` of everything else, a broker that ran before included;
-        ``stolen_s``: the machine is virtual, and its host gave them to another one.
+        ``seconds`` of wall time; ``own_s`` of the recorder, the publisher and the worker;
+        ``other_s`` of everything else, the broker included; ``stolen_s``: the machine is
+        virtual, and its host gave them to another one.
         """
         busy, stolen = _machine()
         own = _own() - self._own

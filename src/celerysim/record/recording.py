@@ -33,6 +33,8 @@ PUBLISH_DTYPE = np.dtype(
     ]
 )
 _EPOCH = datetime(1970, 1, 1)
+#: The field of ``costs`` that a recorded worker measures.
+_MEASURED = "backend_s"
 
 
 class ProcessSample(NamedTuple):
@@ -95,9 +97,8 @@ class Recording:
     def other_cores(self) -> float:
         """Cores that something else used on average while this was recorded; NaN: not known.
 
-        The broker counts unless it was a private one, so does CPU time that a virtual
-        machine's host gave away. With more than a few hundredths, expect other figures than
-        the scenario's.
+        The broker counts, and so does CPU time that a virtual machine's host gave away.
+        With more than a few hundredths, expect other figures than the scenario's.
         """
         cpu = self.details.get("cpu")
         if not cpu:
@@ -108,10 +109,24 @@ class Recording:
     def costs(self) -> dict[str, float]:
         """The worker's costs measured in this very run, by field of the scenario's ``costs``.
 
-        ``backend_s`` only, which grows with the installed packages. Empty: nothing was measured.
+        ``backend_s`` (CPU seconds), which grows with the installed packages. Empty: the worker
+        did not end by itself, or did not make a backend.
+
+        Raises:
+            RecordError: costs.json is damaged.
         """
         text = files.read_text(self.folder, files.COSTS)
-        return {name: float(value) for name, value in json.loads(text or "{}").items()}
+        try:
+            found = json.loads(text or "{}")
+            costs = {name: float(value) for name, value in found.items() if name == _MEASURED}
+            if not all(0.0 <= value < math.inf for value in costs.values()):
+                raise ValueError(f"{_MEASURED} is {found[_MEASURED]}, not a number of seconds")
+        except (ValueError, TypeError, AttributeError) as error:
+            raise RecordError(
+                f"{self.folder / files.COSTS} cannot be read: {error}. Remedy: remove it; the "
+                "scenario's own costs are used then."
+            ) from error
+        return costs
 
     def samples(self) -> tuple[Sample, ...]:
         """The samples, one a second, in time order."""

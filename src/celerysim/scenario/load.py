@@ -127,9 +127,8 @@ def _copy(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _override(data: dict[str, Any], item: str) -> Problem | None:
     """Apply one ``dotted.path=value`` in place, or say what is wrong with it."""
-    path, equals, text = item.partition("=")
-    keys = _keys(path)
-    if not equals or not keys:
+    keys, text = _split(item)
+    if text is None:
         return Problem(
             "--set",
             item,
@@ -158,21 +157,20 @@ def _override(data: dict[str, Any], item: str) -> Problem | None:
     return None
 
 
-def _keys(path: str) -> list[str]:
-    """The keys of a dotted path, as TOML writes one; empty if it is none."""
-    keys = []
-    rest = path.strip()
-    while rest:
-        match = _KEY.match(rest)
-        if match is None:
-            return []
-        keys.append((match[1] or match[2] or match[3]).strip())
+def _split(item: str) -> tuple[list[str], str | None]:
+    """The keys of a dotted path, as TOML writes one, and what follows its "="; None: it is none."""
+    keys: list[str] = []
+    rest = item
+    while match := _KEY.match(rest):
+        keys.append(match[1] or match[2] or match[3])
         rest = rest[match.end() :]
-    return keys
+        if match[4] == "=":
+            return keys, rest
+    return [], None
 
 
-#: A key, bare or in quotes, up to and with the dot that follows if another one does.
-_KEY = re.compile(r"""\s*(?:"([^"]+)"|'([^']+)'|([^."'\s]+))\s*(?:\.(?=.)|$)""")
+#: A key, bare or in quotes, up to and with the dot or the "=" that follows.
+_KEY = re.compile(r"""\s*(?:"([^"]+)"|'([^']+)'|([^."'=\s]+))\s*([.=])""")
 
 _REMEDIES = {
     "greater_than": "give a value greater than {gt}",

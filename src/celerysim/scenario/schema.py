@@ -133,7 +133,8 @@ class Aftermath(Model):
     factor: Positive
     """CPU seconds of a slow task, relative to what its steps say: 1.05 is 5 % more."""
     share: Share
-    """How many of the tasks of other profiles that come later in the same process are slow."""
+    """How many of the tasks of other profiles that come later in the same process are slow. (Each
+    task has one number that decides it, so what is slow after one profile is after another.)"""
     share_after_idle: Share
     """The same of tasks that compute first thing after the process has been idle."""
     idle_s: Positive = 5.0
@@ -244,7 +245,8 @@ class Worker(Model):
     """``prefork``: the order in which children that can take a job are written to, by their places
     in the pool, [1, 2, 3, ...] unless given. In Celery it follows the numbers of the pipes' file
     descriptors, so it is the same for the life of a worker and depends on what else the app has
-    open; it decides which child runs what, and how many tasks a shrink takes along."""
+    open; it decides which child runs what, and how many tasks a shrink takes along. Places that it
+    leaves out come last. Other pools have no such order."""
     max_tasks_per_child: Count | None = None
     """``--max-tasks-per-child``."""
     max_memory_per_child: Positive | None = None

@@ -16,7 +16,7 @@ from celerysim.scenario import Scenario
 from celerysim.studies.cells import Cell, drain_s, scenario_of
 from celerysim.studies.purge import simulate_purged
 from celerysim.studies.runs import Progress, run_all
-from celerysim.uncertainty import with_drawn_costs
+from celerysim.uncertainty import with_spread
 
 REPLICATIONS = 200
 #: The published cell in which it was seen.
@@ -61,8 +61,8 @@ def losses(
 ) -> Losses:
     """Simulate ``scenario`` and count the runs that lose a task.
 
-    ``name`` is what the answer calls it. ``spread``: draw each run's costs; else all runs
-    have the scenario's. The other arguments are those of
+    ``name`` is what the answer calls it. ``spread``: draw each run's costs, late wake-ups and
+    write order; else all runs have the scenario's. The other arguments are those of
     :func:`~celerysim.studies.tables.tables`.
     """
     jobs = [(scenario, r, spread) for r in range(replications)]
@@ -91,7 +91,7 @@ def _run(
 ) -> tuple[int, int]:
     """Tasks lost and forks of one run; ``purged_s``: it ends as the published ones did."""
     if spread:
-        scenario = with_drawn_costs(scenario, replication)
+        scenario = with_spread(scenario, replication)
     if purged_s is None:
         result = simulate(scenario, replication=replication, levels=False)
     else:

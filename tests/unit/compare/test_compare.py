@@ -18,7 +18,7 @@ from celerysim.compare.stages import Stage, runs
 from celerysim.errors import CelerysimError
 from celerysim.record import files, load_recording
 from celerysim.scenario import Scenario, make_scenario, override
-from celerysim.uncertainty import with_drawn_costs
+from celerysim.uncertainty import with_spread
 
 Recorded = Callable[..., Path]
 
@@ -174,22 +174,22 @@ def test_a_prediction_s_numbers() -> None:
 
 def test_each_run_draws_costs_between_the_measured_percentiles() -> None:
     made = scenario("costs.fork_s=0.3")  # an app ten times the size
-    drawn = [with_drawn_costs(made, number).costs for number in range(1, 200)]
+    drawn = [with_spread(made, number).costs for number in range(1, 200)]
     forks = [costs.fork_s for costs in drawn]
     assert 0.227 <= min(forks) < 0.235
     assert 0.385 < max(forks) <= 0.396
     assert {costs.receive_s for costs in drawn} == {made.costs.receive_s}
-    assert with_drawn_costs(made, 1) == with_drawn_costs(made, 1)
+    assert with_spread(made, 1) == with_spread(made, 1)
 
 
 def test_each_run_draws_an_order_of_pipes_unless_it_is_given() -> None:
     made = scenario()
-    drawn = {with_drawn_costs(made, number).worker.write_order for number in range(1, 200)}
+    drawn = {with_spread(made, number).worker.write_order for number in range(1, 200)}
     assert len(drawn) == 24  # all orders of four places
     given = scenario(write_order=[4, 3, 2, 1])
-    assert with_drawn_costs(given, 1).worker.write_order == (4, 3, 2, 1)
+    assert with_spread(given, 1).worker.write_order == (4, 3, 2, 1)
     green = scenario(autoscale=None, pool="gevent")
-    assert with_drawn_costs(green, 1).worker.write_order is None
+    assert with_spread(green, 1).worker.write_order is None
 
 
 def test_a_recording_that_never_began_is_refused(recorded: Recorded, tmp_path: Path) -> None:

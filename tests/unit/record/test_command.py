@@ -113,7 +113,7 @@ def test_settings_without_an_option_and_the_environment() -> None:
 
 
 def test_what_no_real_worker_can_be_is_refused_all_at_once() -> None:
-    made = scenario(idealised=True)
+    made = scenario(idealised=True, write_order=[2, 1])
     broker = made.broker.model_copy(update={"gossiping_workers": 2})
     aftermath = "tasks.profiles.'my.task'.aftermath={factor=1.1,share=0.1,share_after_idle=0.2}"
     made = override(made.model_copy(update={"broker": broker}), [aftermath])
@@ -121,6 +121,7 @@ def test_what_no_real_worker_can_be_is_refused_all_at_once() -> None:
         refuse_unreal(made)
     assert "tasks.profiles.my.task.aftermath" in str(caught.value)
     assert "worker.idealised=false" in str(caught.value)
+    assert "worker.write_order = [2, 1]" in str(caught.value)
     assert "broker.gossiping_workers=0" in str(caught.value)
     refuse_unreal(scenario())
 

@@ -176,6 +176,23 @@ def test_a_used_folder_is_never_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "deep").is_dir()
 
 
+def test_the_costs_that_the_worker_measured(tmp_path: Path) -> None:
+    folder = write(tmp_path / "r")
+    assert load_recording(folder).costs == {}
+    files.write_json(folder / files.COSTS, {"backend_s": 0.003, "something_new": 1})
+    assert load_recording(folder).costs == {"backend_s": 0.003}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"backend_s":', "[1]", "3", '{"backend_s": null}', '{"backend_s": -1}']
+)
+def test_damaged_costs_are_named_with_their_file(text: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "r")
+    (folder / files.COSTS).write_text(text)
+    with pytest.raises(RecordError, match=r"costs\.json cannot be read: .*Remedy: remove it"):
+        _ = load_recording(folder).costs
+
+
 def test_what_others_used_meanwhile(tmp_path: Path) -> None:
     cpu = {"seconds": 20.0, "own_s": 5.0, "other_s": 4.0, "stolen_s": 1.0}
     assert load_recording(write(tmp_path / "busy", cpu=cpu)).other_cores == 0.25

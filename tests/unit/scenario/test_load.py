@@ -159,6 +159,13 @@ def test_a_key_with_dots_is_written_in_quotes(key: str) -> None:
     assert scenario.tasks.profiles["my.tasks.add"].weight == 2.5
 
 
+def test_a_key_in_quotes_is_taken_as_it_is() -> None:
+    tasks = {"profiles": {name: {"steps": [{"io_s": 1.0}]} for name in ("a", " a ", "a=b")}}
+    changes = ['tasks.profiles." a ".weight=2', 'tasks.profiles."a=b".weight=3']
+    found = make_scenario(GOOD | {"tasks": tasks}, changes).tasks.profiles
+    assert {name: profile.weight for name, profile in found.items()} == {"a": 1, " a ": 2, "a=b": 3}
+
+
 @pytest.mark.parametrize("path", ["", ".", "a.", ".a", "a..b", "a b", '"a', 'a."b', "'a'b"])
 def test_what_is_no_path(path: str) -> None:
     assert "dotted.path=value" in problems(GOOD, f"{path}=1")[0]
