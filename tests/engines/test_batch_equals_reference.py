@@ -4,7 +4,7 @@ Each example is run the way the engine chooses, or with one of its short cuts cl
 ``exact`` keeps it off the quick way for ample machines, and then times are equal to the
 last bit; ``long`` keeps it off the express lanes.
 
-CELERYSIM_EXAMPLES sets the examples of each test (default 150).
+CELERYSIM_EXAMPLES sets the examples of each test (default 100).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from celerysim import Scenario, make_scenario
 from celerysim.batch.fleet import Fleet
 from celerysim.scenario.costs import Costs
 
-EXAMPLES = int(os.environ.get("CELERYSIM_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("CELERYSIM_EXAMPLES", "100"))
 COSTS = [name for name in Costs.model_fields if name.endswith("_s")]
 WAYS = st.sampled_from(["chosen", "exact", "long", "exact long"])
 

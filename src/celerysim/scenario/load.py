@@ -169,6 +169,7 @@ def _split(item: str) -> tuple[list[str], str | None]:
     return [], None
 
 
+_BARE = re.compile(r"""[^."'=\s]+""")
 #: A key, bare or in quotes, up to and with the dot or the "=" that follows.
 _KEY = re.compile(r"""\s*(?:"([^"]+)"|'([^']+)'|([^."'=\s]+))\s*([.=])""")
 
@@ -186,6 +187,11 @@ _REMEDIES = {
     "lognormal, gamma, exponential, uniform, empirical",
     "bool_type": "write true or false",
     "bool_parsing": "write true or false",
+}
+_RULES = {
+    "model_type": "must be a table",
+    "dict_type": "must be a table",
+    "tuple_type": "must be a list",
 }
 _TYPES = {
     "int": "write a whole number, such as 4",
@@ -219,18 +225,23 @@ def _problem(error: Any) -> Problem:
     """A pydantic error in our words: dotted path, value, rule, remedy."""
     location: Sequence[str | int] = error["loc"]
     context: dict[str, Any] = error.get("ctx") or {}
-    parts = [str(part) for i, part in enumerate(location) if not (i and part in _TAGS)]
+    parts = [_quoted(str(part)) for i, part in enumerate(location) if not (i and part in _TAGS)]
     kind: str = error["type"]
     if kind == "extra_forbidden":
         rule, remedy = "there is no such field", _nearest(location)
     elif "remedy" in context:
         rule, remedy = error["msg"], context["remedy"]
     else:
-        rule = error["msg"][0].lower() + error["msg"][1:]
+        rule = _RULES.get(kind) or error["msg"][0].lower() + error["msg"][1:]
         remedy = _REMEDIES.get(kind) or _TYPES.get(kind.split("_")[0]) or "correct the value"
         remedy = remedy.format(**context)
     value = "(missing)" if kind == "missing" else _short(error["input"])
     return Problem(".".join(parts) or "scenario", value, rule, remedy)
+
+
+def _quoted(key: str) -> str:
+    """The key as a path for ``--set`` has it."""
+    return key if _BARE.fullmatch(key) else f'"{key}"'
 
 
 def _short(value: Any) -> str:
@@ -269,5 +280,7 @@ def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
 
 
 def _resolve(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    for choice in node.get("anyOf", ()):  # a table that may be left out
+        node = choice if "$ref" in choice else node
     reference = node.get("$ref")
     return definitions[reference.rpartition("/")[2]] if reference else node

@@ -10,7 +10,7 @@ from celerysim.engine.simulation import simulate
 from celerysim.scenario import make_scenario
 
 
-@pytest.mark.parametrize("number", range(30))
+@pytest.mark.parametrize("number", range(12))
 def test_a_simulated_log_gives_its_scenario_back(number: int) -> None:
     assert out_and_back(number, replications=3).deviations == []
 

@@ -105,6 +105,13 @@ def test_all_problems_are_reported_at_once() -> None:
         ("tasks.pattern=['b']", "tasks.pattern", "add [tasks.profiles.b]"),
         ("tasks.profiles.a.steps=[{}]", "tasks.profiles.a.steps.0", "write { cpu_s = 0.1 }"),
         ("tasks.profiles.a.steps=[]", "tasks.profiles.a.steps", "at least 1"),
+        ("tasks.profiles.a.aftermath=3", "tasks.profiles.a.aftermath", "must be a table"),
+        (
+            "tasks.profiles.a.aftermath={factor=1.1, share=0.1, share_after_idle=0.1, idle=3.0}",
+            "tasks.profiles.a.aftermath.idle",
+            "did you mean 'idle_s'",
+        ),
+        ("worker.write_order=3", "worker.write_order", "must be a list"),
         ("run.horizon_s=0", "run.horizon_s", "greater than 0"),
         ("run.seed=-1", "run.seed", "at least 0"),
         ("costs.fork_s=-0.1", "costs.fork_s", "at least 0"),
@@ -157,6 +164,12 @@ def test_a_key_with_dots_is_written_in_quotes(key: str) -> None:
     tasks = {"profiles": {"my.tasks.add": {"steps": [{"io_s": 1.0}]}}}
     scenario = make_scenario(GOOD | {"tasks": tasks}, [f"tasks.profiles.{key}.weight=2.5"])
     assert scenario.tasks.profiles["my.tasks.add"].weight == 2.5
+
+
+def test_an_error_names_a_key_with_dots_as_set_takes_it() -> None:
+    tasks = {"profiles": {"my.task": {"steps": [{"io_s": 1.0}]}}}
+    (found,) = problems(GOOD | {"tasks": tasks}, "tasks.profiles.'my.task'.weight=0")
+    assert found.startswith('tasks.profiles."my.task".weight = 0')
 
 
 def test_a_key_in_quotes_is_taken_as_it_is() -> None:
