@@ -2,6 +2,8 @@
 
 Shrinking takes children that the supervisor does not know to be busy. One that was
 written a job, and has begun it before the signal comes, takes its task along.
+Whether that happens hangs on milliseconds, so each run draws the worker's costs, late
+wake-ups and the order of writing (:mod:`celerysim.uncertainty`).
 """
 
 from __future__ import annotations
